@@ -1,0 +1,26 @@
+# slidewin: `make help` lists the targets.
+
+PORT ?= 6379
+MODULE := target/release/libslidewin.so
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test lint
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing to build and test (apt-get, through sudo when not root)
+	@scripts/setup
+
+build: setup ## build the release library, target/release/libslidewin.so
+	@cargo build --release --locked
+
+run: build ## start a redis-server with the module in the foreground (PORT=6379)
+	@scripts/run $(PORT) $(MODULE)
+
+test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server than redis-server)
+	@cargo test --locked
+
+lint: setup ## check the format and the lints; warnings are errors
+	@cargo fmt --check
+	@cargo clippy --locked --all-targets -- -D warnings

@@ -1,0 +1,416 @@
+//! The only unsafe file: safe handles over the raw module API.
+//!
+//! Why raw: the hot path of CHECK is a handful of sorted-set calls, and each one that goes through
+//! `RM_Call` costs more than the call's own work. What is rare goes through the safe `redis_module`
+//! crate instead (`log.rs`).
+//!
+//! Three facts carry every block below:
+//!
+//! 1. **One thread.** The server runs commands, `INFO` and `OnLoad` on its main thread only, and the
+//!    table of API functions is written once, before `OnLoad` runs our code, so reading a function
+//!    pointer from it races with nobody. `required!` takes a function that `missing_function`
+//!    found present when the module was loaded.
+//! 2. **Handles live within one command.** `Key` borrows the command's `Context` and key name, so
+//!    the pointers it passes on outlive it, and it closes what it opened when dropped. Nobody else
+//!    can touch the key meanwhile: no event is sent and no write is called while it is open.
+//! 3. **Ownership of strings.** A string that the API hands out is wrapped into a `RedisString` at
+//!    once, which frees it when dropped; a string passed in is only borrowed by the call (the
+//!    server copies it or counts the reference).
+//!
+//! The sorted-set calls are undefined on a key of another type. `Key` therefore checks the kind in
+//! `SortedSet::open`, and an iterator never survives the function that started it.
+#![allow(unsafe_code)]
+
+use crate::docs::{Argument, CommandDoc, Shape};
+use crate::error::Error;
+use crate::rule::{Micros, MAX_TIME};
+use redis_module::{raw, Context, RedisString};
+use std::ffi::{c_int, CStr, CString};
+use std::ptr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// An API function that was found present at load time (fact 1).
+macro_rules! required {
+    ($function:ident) => {
+        match raw::$function {
+            Some(function) => function,
+            None => unreachable!("the module does not load without it"),
+        }
+    };
+}
+
+/// The name of an API function that this server lacks and slidewin cannot do without.
+pub fn missing_function() -> Option<&'static str> {
+    macro_rules! first_missing {
+        ($($function:ident)*) => {{
+            // SAFETY: fact 1.
+            $(if unsafe { raw::$function }.is_none() { return Some(stringify!($function)); })*
+            None
+        }};
+    }
+    first_missing! {
+        RedisModule_OpenKey RedisModule_CloseKey RedisModule_KeyType RedisModule_ValueLength
+        RedisModule_UnlinkKey RedisModule_GetAbsExpire RedisModule_SetAbsExpire
+        RedisModule_ZsetAdd RedisModule_ZsetRem RedisModule_ZsetFirstInScoreRange
+        RedisModule_ZsetLastInScoreRange RedisModule_ZsetRangeCurrentElement
+        RedisModule_ZsetRangeStop RedisModule_CreateStringFromLongLong RedisModule_Replicate
+        RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
+        RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
+        RedisModule_Log RedisModule_Call RedisModule_CreateString RedisModule_StringPtrLen
+        RedisModule_FreeString RedisModule_RetainString
+    }
+}
+
+/// The server's wall clock, kept within `0..=MAX_TIME`.
+///
+/// `RM_Microseconds` exists since Redis 7.2; before, the system's clock is the same one.
+pub fn now() -> Micros {
+    // SAFETY: fact 1; the function takes nothing and only reads the clock.
+    let micros = match unsafe { raw::RedisModule_Microseconds } {
+        Some(microseconds) => unsafe { microseconds() },
+        None => SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .and_then(|since| Micros::try_from(since.as_micros()).ok())
+            .unwrap_or_default(),
+    };
+    micros.clamp(0, MAX_TIME)
+}
+
+/// An integer as a string of decimal digits.
+pub fn digits(number: i64) -> RedisString {
+    // SAFETY: fact 1; no context is needed, and the new string is owned by the wrapper.
+    let string = unsafe { required!(RedisModule_CreateStringFromLongLong)(ptr::null_mut(), number) };
+    RedisString::from_redis_module_string(ptr::null_mut(), string)
+}
+
+/// What a key may be opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading; the key need not exist and is not created.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+/// An open key that holds a sorted set or nothing.
+pub struct SortedSet<'a> {
+    key: *mut raw::RedisModuleKey,
+    ctx: &'a Context,
+}
+
+/// A member of a sorted set and its score.
+pub struct Member {
+    /// The score, never NaN.
+    pub score: f64,
+    /// The member's bytes.
+    pub name: RedisString,
+}
+
+impl<'a> SortedSet<'a> {
+    /// Opens a key; `None` when it holds another type.
+    pub fn open(ctx: &'a Context, name: &'a RedisString, access: Access) -> Option<Self> {
+        let mode = match access {
+            Access::Read => raw::KeyMode::READ,
+            Access::Write => raw::KeyMode::READ | raw::KeyMode::WRITE,
+        };
+        let set = Self {
+            key: raw::open_key(ctx.ctx, name.inner, mode),
+            ctx,
+        };
+        // SAFETY: fact 2; the type of a null key is EMPTY.
+        let kind = unsafe { required!(RedisModule_KeyType)(set.key) };
+        (kind == raw::KeyType::Empty as c_int || kind == raw::KeyType::ZSet as c_int).then_some(set)
+    }
+
+    /// The number of members.
+    pub fn len(&self) -> u64 {
+        // SAFETY: fact 2; the length of a null key is 0.
+        let len = unsafe { required!(RedisModule_ValueLength)(self.key) };
+        len as u64
+    }
+
+    /// The member with the lowest score.
+    pub fn first(&self) -> Option<Member> {
+        // SAFETY: fact 1.
+        self.end(unsafe { required!(RedisModule_ZsetFirstInScoreRange) })
+    }
+
+    /// The member with the highest score.
+    pub fn last(&self) -> Option<Member> {
+        // SAFETY: fact 1.
+        self.end(unsafe { required!(RedisModule_ZsetLastInScoreRange) })
+    }
+
+    fn end(
+        &self,
+        seek: unsafe extern "C" fn(*mut raw::RedisModuleKey, f64, f64, c_int, c_int) -> c_int,
+    ) -> Option<Member> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut score = 0.0;
+        // SAFETY: fact 2; the key is a sorted set that is not empty, and the iterator ends here.
+        let name = unsafe {
+            seek(self.key, f64::NEG_INFINITY, f64::INFINITY, 0, 0);
+            let name = required!(RedisModule_ZsetRangeCurrentElement)(self.key, &mut score);
+            required!(RedisModule_ZsetRangeStop)(self.key);
+            name
+        };
+        (!name.is_null()).then(|| Member {
+            score,
+            name: RedisString::from_redis_module_string(self.ctx.ctx, name),
+        })
+    }
+
+    /// The handle for a change: null only when an absent key was opened for reading. (The server
+    /// itself refuses a change through any other handle for reading.)
+    fn for_change(&mut self) -> Option<*mut raw::RedisModuleKey> {
+        (!self.key.is_null()).then_some(self.key)
+    }
+
+    /// Adds a member, creating the key; false, and no change, when the member exists.
+    pub fn add(&mut self, score: f64, name: &RedisString) -> Result<bool, Error> {
+        let key = self.for_change().ok_or(Error::Internal)?;
+        let mut flags = raw::REDISMODULE_ZADD_NX as c_int;
+        // SAFETY: fact 2; the key is a sorted set or empty.
+        let status =
+            unsafe { required!(RedisModule_ZsetAdd)(key, score, name.inner, &mut flags) };
+        if status != raw::Status::Ok as c_int {
+            return Err(Error::Internal);
+        }
+        Ok(flags & raw::REDISMODULE_ZADD_ADDED as c_int != 0)
+    }
+
+    /// Removes a member, and the key with its last one; false when there was no such member.
+    pub fn remove(&mut self, name: &RedisString) -> bool {
+        let Some(key) = self.for_change() else {
+            return false;
+        };
+        let mut removed = 0;
+        // SAFETY: fact 2; the key is a sorted set, or empty, which is refused by status.
+        let status =
+            unsafe { required!(RedisModule_ZsetRem)(key, name.inner, &mut removed) };
+        status == raw::Status::Ok as c_int && removed == 1
+    }
+
+    /// Removes the key; the memory is freed in the background.
+    pub fn unlink(&mut self) {
+        if let Some(key) = self.for_change() {
+            // SAFETY: fact 2; the handle stays valid, for an empty key.
+            unsafe { required!(RedisModule_UnlinkKey)(key) };
+        }
+    }
+
+    /// When the key expires, in Unix milliseconds.
+    pub fn expiry(&self) -> Option<i64> {
+        if self.key.is_null() {
+            return None;
+        }
+        // SAFETY: fact 2; an empty key has no expiry.
+        let expiry = unsafe { required!(RedisModule_GetAbsExpire)(self.key) };
+        (expiry != i64::from(raw::REDISMODULE_NO_EXPIRE)).then_some(expiry)
+    }
+
+    /// Lets the key expire at a time in Unix milliseconds, which must not be negative.
+    pub fn set_expiry(&mut self, at_ms: i64) {
+        if let Some(key) = self.for_change() {
+            // SAFETY: fact 2; an empty key is refused by status.
+            unsafe { required!(RedisModule_SetAbsExpire)(key, at_ms) };
+        }
+    }
+}
+
+impl SortedSet<'_> {
+    /// Closes the key; from then on it is as if absent and opened for reading.
+    pub fn close(&mut self) {
+        raw::close_key(std::mem::replace(&mut self.key, ptr::null_mut()));
+    }
+}
+
+impl Drop for SortedSet<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Sends a command on the named key to replicas and the append-only file.
+pub fn replicate(ctx: &Context, command: &CStr, key: &RedisString, arguments: &[&RedisString]) {
+    let arguments: Vec<_> = arguments.iter().map(|argument| argument.inner).collect();
+    // SAFETY: `s` takes one string and `v` a pointer and a length; all outlive the call.
+    unsafe {
+        required!(RedisModule_Replicate)(
+            ctx.ctx,
+            command.as_ptr(),
+            c"sv".as_ptr(),
+            key.inner,
+            arguments.as_ptr(),
+            arguments.len(),
+        );
+    }
+}
+
+/// Tells watchers and tracking clients that the key has changed.
+pub fn signal_modified(ctx: &Context, key: &RedisString) {
+    // SAFETY: fact 2; both belong to the running command.
+    unsafe { required!(RedisModule_SignalModifiedKey)(ctx.ctx, key.inner) };
+}
+
+/// Sends a keyspace event.
+pub fn notify(ctx: &Context, class: raw::NotifyEvent, event: &CStr, key: &RedisString) {
+    // SAFETY: fact 2; no key is open, for a listener of another module may change it.
+    unsafe {
+        required!(RedisModule_NotifyKeyspaceEvent)(
+            ctx.ctx,
+            class.bits(),
+            event.as_ptr(),
+            key.inner,
+        );
+    }
+}
+
+/// Leaves it to slidewin to say which keys it has changed, so that a refusal breaks no WATCH.
+pub fn signal_explicitly(ctx: &Context) {
+    let options = raw::ModuleOptions::NO_IMPLICIT_SIGNAL_MODIFIED.bits();
+    // SAFETY: fact 1; called from OnLoad.
+    unsafe { required!(RedisModule_SetModuleOptions)(ctx.ctx, options) };
+}
+
+/// Whether the server knows a command by its own name, which `rename-command` can take from it.
+///
+/// A call without arguments runs nothing: an arity error comes back, or `ENOENT`.
+pub fn knows_command(ctx: &Context, command: &CStr) -> bool {
+    // SAFETY: an empty format takes no arguments; a reply, if any, is freed.
+    unsafe {
+        let reply = required!(RedisModule_Call)(ctx.ctx, command.as_ptr(), c"".as_ptr());
+        let error = std::io::Error::last_os_error();
+        if reply.is_null() {
+            return error.kind() != std::io::ErrorKind::NotFound;
+        }
+        raw::free_call_reply(reply);
+    }
+    true
+}
+
+/// Writes a warning to the server's log; the text is data, never a format.
+pub fn log_warning(ctx: &Context, text: &str) {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: `%s` takes one NUL-terminated string.
+    unsafe {
+        required!(RedisModule_Log)(
+            ctx.ctx,
+            c"warning".as_ptr(),
+            c"%s".as_ptr(),
+            text.as_ptr(),
+        );
+    }
+}
+
+/// Lets `INFO` show the numbers that `fields` returns, in a section of the module's name.
+pub fn register_info(ctx: &Context) {
+    extern "C" fn info(info: *mut raw::RedisModuleInfoCtx, _crash_report: c_int) {
+        // SAFETY: the server passes a valid context; all strings are NUL-terminated literals.
+        unsafe {
+            required!(RedisModule_InfoAddSection)(info, ptr::null());
+            for (field, value) in crate::stats::snapshot() {
+                required!(RedisModule_InfoAddFieldULongLong)(info, field.as_ptr(), value);
+            }
+        }
+    }
+    raw::register_info_function(ctx.ctx, Some(info));
+}
+
+/// Gives a registered command its documentation, key flags, arity and ACL categories, as far as
+/// the server has such things (7.0 and 7.2); false when it refuses.
+pub fn describe(ctx: &Context, doc: &CommandDoc) -> bool {
+    // SAFETY: fact 1.
+    let Some(get_command) = (unsafe { raw::RedisModule_GetCommand }) else {
+        return true;
+    };
+    // SAFETY: the name is NUL-terminated.
+    let command = unsafe { get_command(ctx.ctx, doc.name.as_ptr()) };
+    if command.is_null() {
+        return false;
+    }
+    let ok = raw::Status::Ok as c_int;
+    let version = raw::RedisModuleCommandInfoVersion {
+        version: 1,
+        sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
+        sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
+        sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
+    };
+    // SAFETY: all-zero is the API's own default of a key spec, and the end mark of a list.
+    let (mut spec, end) = unsafe {
+        (
+            std::mem::zeroed::<raw::RedisModuleCommandKeySpec>(),
+            std::mem::zeroed::<raw::RedisModuleCommandKeySpec>(),
+        )
+    };
+    spec.flags = doc.key_flags;
+    spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+    spec.bs.index.pos = 1;
+    spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+    spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+        lastkey: 0,
+        keystep: 1,
+        limit: 0,
+    };
+    let mut specs = [spec, end];
+    let mut nested = Vec::new();
+    let mut arguments = raw_arguments(doc.arguments, &mut nested);
+    let info = raw::RedisModuleCommandInfo {
+        version: &version,
+        summary: doc.summary.as_ptr(),
+        complexity: doc.complexity.as_ptr(),
+        since: doc.since.as_ptr(),
+        history: ptr::null_mut(),
+        tips: ptr::null(),
+        arity: doc.arity,
+        key_specs: specs.as_mut_ptr(),
+        args: arguments.as_mut_ptr(),
+    };
+    // SAFETY: fact 1; the server copies what `info` points to, all of which lives to the end of
+    // this function, and every list ends with a zeroed element.
+    unsafe {
+        raw::RedisModule_SetCommandInfo.is_none_or(|set| set(command, &info) == ok)
+            && raw::RedisModule_SetCommandACLCategories
+                .is_none_or(|set| set(command, doc.acl_categories.as_ptr()) == ok)
+    }
+}
+
+/// The list of arguments as the API takes it; `nested` keeps the lists that it points into.
+fn raw_arguments(
+    arguments: &[Argument],
+    nested: &mut Vec<Vec<raw::RedisModuleCommandArg>>,
+) -> Vec<raw::RedisModuleCommandArg> {
+    let mut list: Vec<_> = arguments
+        .iter()
+        .map(|argument| {
+            // SAFETY: all-zero is the API's own default: no token, no flags, no sub-arguments.
+            let mut raw = unsafe { std::mem::zeroed::<raw::RedisModuleCommandArg>() };
+            raw.name = argument.name.as_ptr();
+            raw.key_spec_index = -1;
+            raw.token = argument.token.map_or(ptr::null(), CStr::as_ptr);
+            raw.flags = argument.flags;
+            raw.type_ = match argument.shape {
+                Shape::Key => {
+                    raw.key_spec_index = 0;
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY
+                }
+                Shape::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
+                Shape::Double => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
+                Shape::Token => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+                Shape::Block(parts) => {
+                    let mut parts = raw_arguments(parts, nested);
+                    raw.subargs = parts.as_mut_ptr();
+                    nested.push(parts);
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK
+                }
+            };
+            raw
+        })
+        .collect();
+    // SAFETY: as above; a zeroed element ends the list.
+    list.push(unsafe { std::mem::zeroed() });
+    list
+}

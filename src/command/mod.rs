@@ -1,0 +1,105 @@
+//! The commands: each reads top to bottom as arguments, log, decision, effects, reply.
+
+mod check;
+mod peek;
+mod refund;
+
+pub use check::check;
+pub use peek::peek;
+pub use refund::refund;
+
+use crate::args::Attempt;
+use crate::decision::{binding, Standing, Verdict, Wait};
+use crate::error::Error;
+use crate::log::Log;
+use crate::reply;
+use crate::rule::{Micros, Rule};
+use redis_module::{RedisString, RedisValue};
+
+/// What all rules together say to an attempt.
+struct Decision {
+    /// Live entries, a rule each, in the order given.
+    used: Vec<u64>,
+    allowed: bool,
+    /// Whether entries, and not the attempt's own cost, stand in the way.
+    rests_on_entries: bool,
+}
+
+/// Splits a command's words into the key and the bytes of what follows it.
+fn key_and_arguments(
+    words: &[RedisString],
+) -> Result<(&RedisString, impl Iterator<Item = &[u8]>), Error> {
+    match words {
+        [_, key, arguments @ ..] => Ok((key, arguments.iter().map(RedisString::as_slice))),
+        _ => Err(Error::WrongArity),
+    }
+}
+
+fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> {
+    let mut decision = Decision {
+        used: Vec::with_capacity(attempt.rules.len()),
+        allowed: true,
+        rests_on_entries: false,
+    };
+    for rule in attempt.rules.iter() {
+        let used = log.live_after(rule.window.cutoff(now))?;
+        let verdict = rule.judge(used, attempt.units);
+        decision.used.push(used);
+        decision.allowed &= verdict == Verdict::Allowed;
+        decision.rests_on_entries |= matches!(verdict, Verdict::DeniedBy(_));
+    }
+    Ok(decision)
+}
+
+/// The reply to an attempt, from the log as the call leaves it and the live entries of each rule.
+fn answer(
+    log: &Log,
+    attempt: &Attempt,
+    decision: &Decision,
+    now: Micros,
+) -> Result<RedisValue, Error> {
+    if !attempt.with_info {
+        return Ok(reply::verdict(decision.allowed));
+    }
+    let standings = attempt
+        .rules
+        .iter()
+        .zip(&decision.used)
+        .map(|(rule, used)| standing(log, attempt, decision.allowed, rule, *used, now))
+        .collect::<Result<Vec<_>, _>>()?;
+    let binding = binding(&standings, decision.allowed).ok_or(Error::Internal)?;
+    Ok(reply::info(decision.allowed, binding, &standings))
+}
+
+fn standing(
+    log: &Log,
+    attempt: &Attempt,
+    allowed: bool,
+    rule: Rule,
+    used: u64,
+    now: Micros,
+) -> Result<Standing, Error> {
+    let wait_for = |rank| {
+        let entry = log.nth_newest(rank)?;
+        Ok(entry.map_or(Wait::Ms(0), |entry| rule.wait_for(entry, now)))
+    };
+    Ok(Standing {
+        rule,
+        used,
+        retry_after: match rule.judge(used, attempt.units) {
+            _ if allowed => Wait::Ms(0),
+            Verdict::Allowed => Wait::Ms(0),
+            Verdict::DeniedBy(rank) => wait_for(rank)?,
+            Verdict::Never => Wait::Never,
+        },
+        reset_after: match rule.next_free(used) {
+            Some(rank) => wait_for(rank)?,
+            None if rule.limit == 0 => Wait::Never,
+            None => Wait::Ms(0),
+        },
+        full_after: match used {
+            0 => Wait::Ms(0),
+            _ => wait_for(0)?,
+        },
+    })
+}

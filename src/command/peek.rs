@@ -1,0 +1,31 @@
+use super::{answer, decide, key_and_arguments};
+use crate::api::{self, Access};
+use crate::args;
+use crate::error::Error;
+use crate::log::Log;
+use crate::stats;
+use redis_module::{Context, RedisString, RedisValue};
+
+/// `SLIDEWIN.PEEK key limit window [limit window ...] [COST units] [WITHINFO]`
+///
+/// Answers whether CHECK would allow the attempt now, and changes nothing. The numbers of WITHINFO
+/// are those of the log as it stands, without the attempt.
+///
+/// Replies and errors are those of CHECK; an absent key is an empty log.
+pub fn peek(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
+    let (key, arguments) = key_and_arguments(words)?;
+    let attempt = args::peek(arguments)?;
+    let mut log = Log::open(ctx, key, Access::Read)?;
+    let now = api::now();
+    let window = attempt.rules.longest_window();
+
+    log.overlook_expired(window.cutoff(now))?;
+    let mut decision = decide(&log, &attempt, now)?;
+    let horizon = window.horizon(now);
+    if decision.rests_on_entries && log.newest() > Some(horizon) {
+        log.overlook_untrue(horizon)?;
+        decision = decide(&log, &attempt, now)?;
+    }
+    stats::PEEKS.add(1);
+    answer(&log, &attempt, &decision, now)
+}

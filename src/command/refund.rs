@@ -1,0 +1,24 @@
+use super::key_and_arguments;
+use crate::api::Access;
+use crate::args;
+use crate::error::Error;
+use crate::log::Log;
+use crate::reply;
+use crate::stats;
+use redis_module::{Context, RedisString, RedisValue};
+
+/// `SLIDEWIN.REFUND key [COUNT units]`
+///
+/// Removes the newest entries, one unless COUNT says more, for a request that failed through no
+/// fault of the client. A log emptied disappears; the expiry of any other stays.
+///
+/// Replies with the number of entries removed. Errors change nothing.
+pub fn refund(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
+    let (key, arguments) = key_and_arguments(words)?;
+    let units = args::refund(arguments)?;
+    let mut log = Log::open(ctx, key, Access::Write)?;
+
+    let removed = log.take_back(units.get());
+    stats::REFUNDED.add(removed);
+    Ok(reply::number(removed))
+}

@@ -1,0 +1,169 @@
+//! slidewin: an exact sliding-window rate limiter as a Redis module.
+//!
+//! A call travels in one direction: words of the command → arguments → numbers of the log →
+//! verdict → effects → reply. The files, from the bottom up, each using only what stands above it:
+//!
+//! | file | role |
+//! | --- | --- |
+//! | `rule.rs` | limits, windows and costs as types that cannot be wrong; pure |
+//! | `decision.rs` | the verdict and the waits, of a rule, the time and numbers of the log; pure |
+//! | `decimal.rs` | strict decimal numbers; pure |
+//! | `error.rs` | every error that slidewin answers with |
+//! | `args.rs` | words of a command into rules, units and options |
+//! | `stats.rs` | the counters of `INFO slidewin` |
+//! | `docs.rs` | what `COMMAND DOCS` says, as data |
+//! | `api.rs` | the only unsafe file: safe handles over the raw module API |
+//! | `log.rs` | the sorted set: its stored form, its changes, their replication and events |
+//! | `reply.rs` | verdicts and standings as RESP values |
+//! | `command/` | CHECK, PEEK and REFUND, a file each |
+//!
+//! `log.rs` does not know what a rule decides, and `decision.rs` not where numbers come from; the
+//! commands carry numbers between them.
+
+mod rule;
+
+mod decision;
+
+mod decimal;
+
+mod error;
+
+mod args;
+
+mod stats;
+
+mod docs;
+
+mod api;
+
+mod log;
+
+mod reply;
+
+mod command;
+
+use error::Error;
+use redis_module::{redis_module, Context, RedisResult, RedisString, RedisValue, Status};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// The Redis allocator exists only inside the server.
+#[cfg(not(test))]
+use redis_module::alloc::RedisAlloc as Allocator;
+#[cfg(test)]
+use std::alloc::System as Allocator;
+
+redis_module! {
+    name: "slidewin",
+    version: VERSION,
+    allocator: (Allocator, Allocator),
+    data_types: [],
+    init: init,
+    commands: [
+        ["slidewin.check", check, "write deny-oom fast", 1, 1, 1, ""],
+        ["slidewin.peek", peek, "readonly fast", 1, 1, 1, ""],
+        ["slidewin.refund", refund, "write fast", 1, 1, 1, ""],
+    ],
+}
+
+/// The package's version as a number that sorts: 1.2.3 is 10203.
+const VERSION: i32 = {
+    const fn part(text: &str) -> i32 {
+        let mut number = 0;
+        let mut rest = text.as_bytes();
+        while let [digit, others @ ..] = rest {
+            number = number * 10 + (*digit - b'0') as i32;
+            rest = others;
+        }
+        number
+    }
+    part(env!("CARGO_PKG_VERSION_MAJOR")) * 10_000
+        + part(env!("CARGO_PKG_VERSION_MINOR")) * 100
+        + part(env!("CARGO_PKG_VERSION_PATCH"))
+};
+
+/// Commands that changes are replicated as, and those that read what the module API cannot.
+const NEEDED_COMMANDS: [&std::ffi::CStr; 7] = [
+    c"ZADD",
+    c"ZREMRANGEBYRANK",
+    c"ZREMRANGEBYSCORE",
+    c"PEXPIREAT",
+    c"UNLINK",
+    c"ZCOUNT",
+    c"ZRANGE",
+];
+
+/// Completes the registration, or says in one line of the log why the module does not load.
+fn init(ctx: &Context, arguments: &[RedisString]) -> Status {
+    match register(ctx, arguments) {
+        Ok(()) => Status::Ok,
+        Err(reason) => {
+            api::log_warning(ctx, &format!("slidewin does not load: {reason}"));
+            Status::Err
+        }
+    }
+}
+
+fn register(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
+    if let Some(function) = api::missing_function() {
+        return Err(format!("this server has no {function}"));
+    }
+    if let Some(argument) = arguments.first() {
+        return Err(format!(
+            "it takes no arguments, but was given '{}'",
+            argument.as_slice().escape_ascii()
+        ));
+    }
+    for command in NEEDED_COMMANDS {
+        if !api::knows_command(ctx, command) {
+            return Err(format!(
+                "it needs the command {}, which this server has renamed or disabled",
+                command.to_string_lossy()
+            ));
+        }
+    }
+    for doc in &docs::COMMANDS {
+        if !api::describe(ctx, doc) {
+            return Err(format!(
+                "the server refused the description of {}",
+                doc.name.to_string_lossy()
+            ));
+        }
+    }
+    api::signal_explicitly(ctx);
+    api::register_info(ctx);
+    Ok(())
+}
+
+fn check(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
+    guarded(|| command::check(ctx, &words))
+}
+
+fn peek(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
+    guarded(|| command::peek(ctx, &words))
+}
+
+fn refund(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
+    guarded(|| command::refund(ctx, &words))
+}
+
+/// Runs a command; a panic, which would abort the server, becomes an error.
+fn guarded(command: impl FnOnce() -> Result<RedisValue, Error>) -> RedisResult {
+    catch_unwind(AssertUnwindSafe(command))
+        .unwrap_or(Err(Error::Internal))
+        .map_err(Error::into_reply)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Case 50.
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let reply = guarded(|| panic!("a defect"));
+        assert_eq!(
+            reply.map_err(|error| error.to_string()),
+            Err("ERR internal error".to_owned())
+        );
+    }
+}

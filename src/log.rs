@@ -1,0 +1,415 @@
+//! The log: one key's sorted set, its stored form, and every change to it.
+//!
+//! # Stored form
+//!
+//! An entry is one unit. Its score is a Unix time in whole microseconds, its member the same number
+//! in decimal digits, so nothing else need be stored: `ZCARD` is the number of units, `ZRANGE`
+//! their times, `DEL` a reset. Integers on both sides keep a small log in Redis' compact encoding,
+//! at about 21 bytes an entry. Members are unique: a stamp that is taken moves on to the next free
+//! microsecond, so two attempts at one instant count twice.
+//!
+//! The key expires when its newest entry is out of the longest window that a call named. Truth
+//! never rests on that: an entry counts by its score alone.
+//!
+//! # What counts
+//!
+//! From the oldest entry to the newest, a log may hold entries that
+//!
+//! - have expired: run out, and too many to be removed at once;
+//! - are live;
+//! - are untrue: more than a window ahead of the clock, which was set back. These count like live
+//!   ones until a denial would rest on them.
+//!
+//! # Changes
+//!
+//! The module API's own changes neither reach replicas and the append-only file nor send events. A
+//! `Log` therefore notes what it changes and publishes it when dropped, whatever way the call ends:
+//! plain commands that replay to the same bytes without a clock and without the module, and the
+//! events that core would send. An unchanged log publishes nothing.
+
+use crate::api::{self, digits, Access, Member, SortedSet};
+use crate::decimal;
+use crate::error::Error;
+use crate::rule::{Micros, Window, MAX_TIME};
+use redis_module::raw::NotifyEvent;
+use redis_module::{CallOptionsBuilder, CallReply, CallResult, Context, RedisString};
+use std::ffi::CStr;
+
+/// The most entries that one call removes beyond those that it adds, so that none holds the server
+/// for long.
+const MAX_REMOVED: u64 = 1_000;
+
+/// A sorted set in the stored form, or an absent key.
+pub struct Log<'a> {
+    ctx: &'a Context,
+    name: &'a RedisString,
+    set: SortedSet<'a>,
+    /// All entries.
+    len: u64,
+    oldest: Option<Member>,
+    newest: Option<Micros>,
+    /// How many of the oldest entries have expired.
+    expired: u64,
+    /// How many of the newest entries are untrue.
+    untrue: u64,
+    changes: Changes,
+}
+
+/// What a call has done to a log.
+#[derive(Default)]
+struct Changes {
+    unlinked: bool,
+    /// The expiry that went with an unlinked key.
+    lost_expiry: Option<i64>,
+    removed_oldest: i64,
+    removed_newest: i64,
+    /// The newest ones removed are all that were after this time.
+    removed_after: Option<Micros>,
+    added: Vec<RedisString>,
+    expiry: Option<i64>,
+    /// Entries removed in all.
+    removed: u64,
+}
+
+impl<'a> Log<'a> {
+    /// Opens the log at a key.
+    ///
+    /// # Errors
+    ///
+    /// `WrongType`, or `NotALog` when the lowest entry is not of the stored form: somebody's
+    /// leaderboard under a wrong name is refused, not trimmed away.
+    pub fn open(ctx: &'a Context, name: &'a RedisString, access: Access) -> Result<Self, Error> {
+        let set = SortedSet::open(ctx, name, access).ok_or(Error::WrongType)?;
+        let oldest = set.first();
+        if oldest.as_ref().is_some_and(|member| !is_entry(member)) {
+            return Err(Error::NotALog);
+        }
+        Ok(Self {
+            ctx,
+            name,
+            len: set.len(),
+            oldest,
+            newest: set.last().map(|member| time(member.score)),
+            expired: 0,
+            untrue: 0,
+            changes: Changes::default(),
+            set,
+        })
+    }
+
+    /// The time of the newest entry, untrue ones included.
+    pub fn newest(&self) -> Option<Micros> {
+        self.newest
+    }
+
+    /// Entries that are neither expired nor untrue.
+    pub fn live(&self) -> u64 {
+        self.len
+            .saturating_sub(self.expired)
+            .saturating_sub(self.untrue)
+    }
+
+    /// Of these, the entries after a time.
+    pub fn live_after(&self, cutoff: Micros) -> Result<u64, Error> {
+        if self.newest.is_none_or(|newest| newest <= cutoff) {
+            Ok(0)
+        } else if self.expired == 0 && self.oldest_time() > Some(cutoff) {
+            Ok(self.live())
+        } else {
+            let after = self.count(Some(cutoff), None)?;
+            Ok(after.saturating_sub(self.untrue))
+        }
+    }
+
+    /// The time of an entry by its rank: 0 is the newest one that is not untrue.
+    pub fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error> {
+        let newer = self.untrue.saturating_add(rank);
+        match self.len.checked_sub(newer) {
+            None | Some(0) => Ok(None),
+            Some(1) => Ok(self.set.first().map(|member| time(member.score))),
+            Some(_) if newer == 0 => Ok(self.newest),
+            Some(index) => self.time_at(index.saturating_sub(1)).map(Some),
+        }
+    }
+
+    /// Entries removed so far.
+    pub fn removed(&self) -> u64 {
+        self.changes.removed
+    }
+
+    /// Leaves entries up to a time out of account, removing nothing.
+    pub fn overlook_expired(&mut self, cutoff: Micros) -> Result<(), Error> {
+        if self.oldest_time().is_some_and(|oldest| oldest <= cutoff) {
+            self.expired = self.count(None, Some(cutoff))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves entries after a time out of account, removing nothing.
+    pub fn overlook_untrue(&mut self, horizon: Micros) -> Result<(), Error> {
+        self.untrue = self.count(Some(horizon), None)?;
+        Ok(())
+    }
+
+    /// Removes entries up to a time; of more than `MAX_REMOVED` the rest is left out of account.
+    pub fn trim(&mut self, cutoff: Micros) -> Result<(), Error> {
+        if self.newest.is_some_and(|newest| newest <= cutoff) {
+            self.unlink();
+        }
+        while self.changes.removed < MAX_REMOVED
+            && self.oldest_time().is_some_and(|oldest| oldest <= cutoff)
+        {
+            self.remove_oldest();
+        }
+        self.overlook_expired(cutoff)
+    }
+
+    /// Removes entries after a time; of too many the rest is left out of account.
+    pub fn remove_untrue(&mut self, horizon: Micros) -> Result<(), Error> {
+        self.overlook_untrue(horizon)?;
+        if self.live() == 0 {
+            self.unlink();
+        }
+        while self.untrue > 0 && self.changes.removed < MAX_REMOVED {
+            self.remove_newest();
+            self.untrue = self.untrue.saturating_sub(1);
+        }
+        if self.untrue == 0 && self.changes.removed_newest > 0 {
+            self.changes.removed_after = Some(horizon);
+        }
+        Ok(())
+    }
+
+    /// Removes what has expired and all but the newest `keep` live entries, as far as a call that
+    /// then adds `adding` may.
+    pub fn make_room(&mut self, keep: u64, adding: u64) {
+        if keep == 0 && self.untrue == 0 {
+            self.unlink();
+        }
+        let surplus = self
+            .live()
+            .saturating_sub(keep)
+            .saturating_add(self.expired);
+        let budget = MAX_REMOVED
+            .saturating_add(adding)
+            .saturating_sub(self.changes.removed);
+        for _ in 0..surplus.min(budget) {
+            self.remove_oldest();
+        }
+    }
+
+    /// Adds entries at `now` and the microseconds after it, each at the next one that is free.
+    pub fn record(&mut self, now: Micros, units: u64) -> Result<(), Error> {
+        let mut stamp = now;
+        for _ in 0..units {
+            let mut name = digits(stamp);
+            while !self.set.add(score(stamp), &name)? {
+                stamp = self.free_after(stamp)?;
+                name = digits(stamp);
+            }
+            self.changes.added.push(name);
+            self.len = self.len.saturating_add(1);
+            self.newest = self.newest.max(Some(stamp));
+            stamp = stamp.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Lets the key expire when the newest entry is out of a window, unless it lives longer.
+    pub fn expire_after(&mut self, window: Window) {
+        let Some(newest) = self.newest else { return };
+        let leaves_at = window.leaves_at(newest).max(0).unsigned_abs();
+        let at_ms = leaves_at
+            .div_ceil(1_000)
+            .try_into()
+            .unwrap_or(i64::MAX)
+            .max(self.changes.lost_expiry.unwrap_or(0));
+        if self.set.expiry().is_none_or(|current| current < at_ms) {
+            self.set.set_expiry(at_ms);
+            self.changes.expiry = Some(at_ms);
+        }
+    }
+
+    /// Removes the newest entries, as many as there are up to `units`, and returns their number.
+    pub fn take_back(&mut self, units: u64) -> u64 {
+        if units >= self.len {
+            self.unlink();
+        } else {
+            for _ in 0..units {
+                self.remove_newest();
+            }
+        }
+        self.removed()
+    }
+
+    fn oldest_time(&self) -> Option<Micros> {
+        self.oldest.as_ref().map(|member| time(member.score))
+    }
+
+    fn remove_oldest(&mut self) {
+        if let Some(member) = self.oldest.take() {
+            self.set.remove(&member.name);
+            self.oldest = self.set.first();
+            self.expired = self.expired.saturating_sub(1);
+            self.changes.removed_oldest = self.changes.removed_oldest.saturating_add(1);
+            self.note_removed(1);
+        }
+    }
+
+    fn remove_newest(&mut self) {
+        if let Some(member) = self.set.last() {
+            self.set.remove(&member.name);
+            self.newest = self.set.last().map(|member| time(member.score));
+            self.changes.removed_newest = self.changes.removed_newest.saturating_add(1);
+            self.note_removed(1);
+        }
+    }
+
+    fn unlink(&mut self) {
+        if self.len > 0 {
+            self.changes.unlinked = true;
+            self.changes.lost_expiry = self.set.expiry();
+            self.set.unlink();
+            self.note_removed(self.len);
+            self.oldest = None;
+            self.newest = None;
+            self.expired = 0;
+            self.untrue = 0;
+        }
+    }
+
+    fn note_removed(&mut self, entries: u64) {
+        self.len = self.len.saturating_sub(entries);
+        self.changes.removed = self.changes.removed.saturating_add(entries);
+    }
+
+    /// The first free microsecond after one that is taken.
+    ///
+    /// All of `n` microseconds are taken exactly when `n` entries lie in them, so that a long run
+    /// is skipped by doubling and halving, not by walking.
+    fn free_after(&self, taken: Micros) -> Result<Micros, Error> {
+        let before = taken.saturating_sub(1);
+        let all_taken = |n: Micros| -> Result<bool, Error> {
+            let there = self.count(Some(before), Some(before.saturating_add(n)))?;
+            Ok(there >= n.unsigned_abs())
+        };
+        let (mut taken_run, mut free_run) = (1, 2);
+        while all_taken(free_run)? {
+            taken_run = free_run;
+            free_run = free_run.saturating_mul(2);
+        }
+        while free_run.saturating_sub(taken_run) > 1 {
+            let middle = taken_run.midpoint(free_run);
+            if all_taken(middle)? {
+                taken_run = middle;
+            } else {
+                free_run = middle;
+            }
+        }
+        Ok(before.saturating_add(free_run))
+    }
+
+    /// The number of entries after one time and up to another.
+    fn count(&self, after: Option<Micros>, up_to: Option<Micros>) -> Result<u64, Error> {
+        let min = after.map_or("-inf".to_owned(), |after| format!("({after}"));
+        let max = up_to.map_or("+inf".to_owned(), |up_to| up_to.to_string());
+        match self.read("ZCOUNT", &[min.as_bytes(), max.as_bytes()]) {
+            Ok(CallReply::I64(count)) => count.to_i64().try_into().map_err(|_| Error::Internal),
+            _ => Err(Error::Internal),
+        }
+    }
+
+    /// The time of the entry at an index, 0 being the oldest.
+    fn time_at(&self, index: u64) -> Result<Micros, Error> {
+        let index = index.to_string();
+        let reply = self.read("ZRANGE", &[index.as_bytes(), index.as_bytes(), b"WITHSCORES"]);
+        let Ok(CallReply::Array(reply)) = reply else {
+            return Err(Error::Internal);
+        };
+        let score = match reply.get(1) {
+            Some(Ok(CallReply::String(score))) => score.to_string(),
+            _ => None,
+        };
+        let score = score.and_then(|score| score.parse().ok());
+        score.map(time).ok_or(Error::Internal)
+    }
+
+    /// Runs a read command on the key: what the module API has no call for.
+    fn read(&self, command: &str, arguments: &[&[u8]]) -> CallResult<'static> {
+        let options = CallOptionsBuilder::new().build();
+        let words: Vec<&[u8]> = std::iter::once(self.name.as_slice())
+            .chain(arguments.iter().copied())
+            .collect();
+        self.ctx.call_ext(command, &options, words.as_slice())
+    }
+
+    /// Replicates and announces what was changed.
+    fn publish(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        let mut events = Vec::new();
+        let mut send = |command, arguments: &[&RedisString], class, event: &'static CStr| {
+            api::replicate(self.ctx, command, self.name, arguments);
+            events.push((class, event));
+        };
+        if changes.unlinked {
+            send(c"UNLINK", &[], NotifyEvent::GENERIC, c"del");
+        }
+        if let Some(horizon) = changes.removed_after {
+            let null = std::ptr::null_mut();
+            let min = RedisString::create_from_slice(null, format!("({horizon}").as_bytes());
+            let max = RedisString::create_from_slice(null, b"+inf");
+            let event = c"zremrangebyscore";
+            send(c"ZREMRANGEBYSCORE", &[&min, &max], NotifyEvent::ZSET, event);
+        } else if changes.removed_newest > 0 {
+            let (from, to) = (digits(changes.removed_newest.saturating_neg()), digits(-1));
+            send(REMOVE, &[&from, &to], NotifyEvent::ZSET, REMOVED);
+        }
+        if changes.removed_oldest > 0 {
+            let (from, to) = (digits(0), digits(changes.removed_oldest.saturating_sub(1)));
+            send(REMOVE, &[&from, &to], NotifyEvent::ZSET, REMOVED);
+        }
+        if !changes.added.is_empty() {
+            let pairs: Vec<_> = changes.added.iter().flat_map(|stamp| [stamp, stamp]).collect();
+            send(c"ZADD", &pairs, NotifyEvent::ZSET, c"zadd");
+        }
+        if let Some(at_ms) = changes.expiry {
+            send(c"PEXPIREAT", &[&digits(at_ms)], NotifyEvent::GENERIC, c"expire");
+        }
+        if !events.is_empty() {
+            api::signal_modified(self.ctx, self.name);
+        }
+        self.set.close();
+        for (class, event) in events {
+            api::notify(self.ctx, class, event, self.name);
+        }
+    }
+}
+
+impl Drop for Log<'_> {
+    fn drop(&mut self) {
+        self.publish();
+    }
+}
+
+const REMOVE: &CStr = c"ZREMRANGEBYRANK";
+const REMOVED: &CStr = c"zremrangebyrank";
+
+/// Whether a member is of the stored form: decimal digits of its score.
+fn is_entry(member: &Member) -> bool {
+    decimal::integer(member.name.as_slice())
+        .and_then(|stamp| Micros::try_from(stamp).ok())
+        .is_some_and(|stamp| stamp <= MAX_TIME && score(stamp).total_cmp(&member.score).is_eq())
+}
+
+/// A time as a score, exact up to `MAX_TIME`.
+#[allow(clippy::cast_precision_loss)]
+fn score(time: Micros) -> f64 {
+    time as f64
+}
+
+/// A score as the time from which on it has passed: of a score that is no whole number, which only
+/// somebody else can have written, the next one. Infinities become the ends of the range.
+#[allow(clippy::cast_possible_truncation)]
+fn time(score: f64) -> Micros {
+    score.ceil() as Micros
+}

@@ -1,0 +1,134 @@
+//! Limits, windows and costs: the validated words of a call. Pure; time is a number.
+//!
+//! A value of these types cannot be out of range, so nothing after the arguments asks again.
+
+/// Unix time in whole microseconds, the unit of scores, windows and waits.
+///
+/// Times of the clock lie in `0..=MAX_TIME`; a score that somebody else wrote may be any value.
+pub type Micros = i64;
+
+/// The latest time that a score holds exactly: scores are doubles, exact up to 2^53 (year 2255).
+pub const MAX_TIME: Micros = (1 << 53) - 1;
+
+/// The span that a limit holds for: 1 millisecond to ten years, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Window(Micros);
+
+impl Window {
+    /// The shortest window, 0.001 seconds.
+    pub const MIN: Micros = 1_000;
+    /// The longest window, 315,360,000 seconds (ten years).
+    pub const MAX: Micros = 315_360_000_000_000;
+
+    /// A window of that many microseconds, or `None` outside `MIN..=MAX`.
+    pub fn from_micros(micros: Micros) -> Option<Self> {
+        (Self::MIN..=Self::MAX)
+            .contains(&micros)
+            .then_some(Self(micros))
+    }
+
+    /// Its length in microseconds.
+    pub fn micros(self) -> Micros {
+        self.0
+    }
+
+    /// The newest time that is out of the window at `now`: an entry exactly one window old is out.
+    pub fn cutoff(self, now: Micros) -> Micros {
+        now.saturating_sub(self.0)
+    }
+
+    /// The first time at which an entry of time `entry` is out of the window.
+    pub fn leaves_at(self, entry: Micros) -> Micros {
+        entry.saturating_add(self.0)
+    }
+
+    /// The latest time that an entry can truly have at `now`: one window ahead, for a clock that
+    /// was set back.
+    pub fn horizon(self, now: Micros) -> Micros {
+        now.saturating_add(self.0)
+    }
+}
+
+/// What an attempt consumes: 1 to 1,000 entries of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units(u16);
+
+impl Units {
+    /// What an attempt consumes unless COST says more.
+    pub const ONE: Self = Self(1);
+    /// The most that one attempt may consume.
+    pub const MAX: u16 = 1_000;
+
+    /// That many units, or `None` outside `1..=MAX`.
+    pub fn new(units: u16) -> Option<Self> {
+        (1..=Self::MAX).contains(&units).then_some(Self(units))
+    }
+
+    /// The number of units.
+    pub fn get(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+/// A rate limit: at most `limit` units in any `window`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The most units in one window, 0 to 9223372036854775807; 0 denies everything.
+    pub limit: u64,
+    /// The span that the limit holds for.
+    pub window: Window,
+}
+
+/// One to eight rules on one log, all of which must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    first: Rule,
+    others: Vec<Rule>,
+}
+
+impl Rules {
+    /// The most rules of one call.
+    pub const MAX: usize = 8;
+
+    /// A list of one rule.
+    pub fn new(first: Rule) -> Self {
+        Self {
+            first,
+            others: Vec::new(),
+        }
+    }
+
+    /// Adds a rule at the end; false, and no change, when there are `MAX` already.
+    #[must_use]
+    pub fn push(&mut self, rule: Rule) -> bool {
+        let fits = self.len() < Self::MAX;
+        if fits {
+            self.others.push(rule);
+        }
+        fits
+    }
+
+    /// The number of rules.
+    pub fn len(&self) -> usize {
+        self.others.len().saturating_add(1)
+    }
+
+    /// The rules in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = Rule> + '_ {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    /// The longest window of all rules: what is older is of no use to any.
+    pub fn longest_window(&self) -> Window {
+        self.others
+            .iter()
+            .fold(self.first.window, |longest, rule| longest.max(rule.window))
+    }
+
+    /// The highest limit of all rules: more entries than that decide nothing.
+    pub fn highest_limit(&self) -> u64 {
+        self.others
+            .iter()
+            .fold(self.first.limit, |highest, rule| highest.max(rule.limit))
+    }
+}

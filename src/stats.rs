@@ -1,0 +1,52 @@
+//! The counters of `INFO slidewin`, since the module was loaded.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that only grows.
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Adds to the counter.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// CHECKs that answered 1.
+pub static ALLOWED: Counter = Counter::new();
+/// CHECKs that answered 0.
+pub static DENIED: Counter = Counter::new();
+/// PEEKs answered.
+pub static PEEKS: Counter = Counter::new();
+/// Entries that REFUND removed.
+pub static REFUNDED: Counter = Counter::new();
+/// Entries that CHECK added.
+pub static RECORDED: Counter = Counter::new();
+/// Entries that CHECK removed: they had run out, or were more than the limit.
+pub static TRIMMED: Counter = Counter::new();
+/// Calls refused because the key holds another type, or a sorted set that is not a log.
+pub static REFUSED_KEYS: Counter = Counter::new();
+
+/// The fields in the order shown.
+pub fn snapshot() -> [(&'static CStr, u64); 8] {
+    let (allowed, denied) = (ALLOWED.get(), DENIED.get());
+    [
+        (c"checks", allowed.wrapping_add(denied)),
+        (c"allowed", allowed),
+        (c"denied", denied),
+        (c"peeks", PEEKS.get()),
+        (c"refunded", REFUNDED.get()),
+        (c"recorded", RECORDED.get()),
+        (c"trimmed", TRIMMED.get()),
+        (c"refused_keys", REFUSED_KEYS.get()),
+    ]
+}

@@ -1,0 +1,170 @@
+use redis::{Connection, ConnectionLike, FromRedisValue, RedisError};
+use std::path::Path;
+use std::time::Duration;
+
+/// A reply as the client library has it.
+pub type Reply = redis::Value;
+
+/// A connection that takes command lines and panics on what a test does not expect.
+pub struct Client(pub Connection);
+
+impl Client {
+    pub(super) fn open(socket: &Path) -> Option<Self> {
+        Self::open_url(&format!("unix://{}", socket.display()))
+    }
+
+    pub(super) fn open_resp3(socket: &Path) -> Self {
+        let url = format!("unix://{}?protocol=resp3", socket.display());
+        Self::open_url(&url).expect("a RESP3 connection")
+    }
+
+    fn open_url(url: &str) -> Option<Self> {
+        let client = redis::Client::open(url).expect("a well-formed address");
+        let connection = client.get_connection().ok()?;
+        let patience = Some(Duration::from_secs(60));
+        connection.set_read_timeout(patience).expect("a timeout");
+        Some(Self(connection))
+    }
+
+    /// Sends the words of a line, separated by single spaces.
+    pub fn run<T: FromRedisValue>(&mut self, line: &str) -> T {
+        let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+        self.try_send(&words)
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    /// An integer reply.
+    pub fn int(&mut self, line: &str) -> i64 {
+        match self.run(line) {
+            Reply::Int(number) => number,
+            other => panic!("{line}: not an integer but {other:?}"),
+        }
+    }
+
+    /// A reply that is an array of integers.
+    pub fn ints(&mut self, line: &str) -> Vec<i64> {
+        match self.run(line) {
+            Reply::Array(items) => items
+                .iter()
+                .map(|item| match item {
+                    Reply::Int(number) => *number,
+                    other => panic!("{line}: not an integer but {other:?}"),
+                })
+                .collect(),
+            other => panic!("{line}: not an array but {other:?}"),
+        }
+    }
+
+    /// The whole text of an error reply.
+    pub fn error(&mut self, line: &str) -> String {
+        let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+        self.error_of(&words)
+    }
+
+    /// The whole text of an error reply to words of any bytes.
+    pub fn error_of(&mut self, words: &[&[u8]]) -> String {
+        match self.try_send::<Reply>(words) {
+            Err(error) => text(&error),
+            Ok(reply) => panic!("{words:?}: not an error but {reply:?}"),
+        }
+    }
+
+    /// Sends words of any bytes.
+    pub fn send<T: FromRedisValue>(&mut self, words: &[&[u8]]) -> T {
+        self.try_send(words)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// Sends words of any bytes; the error may be the server's or the connection's.
+    pub fn try_send<T: FromRedisValue>(&mut self, words: &[&[u8]]) -> Result<T, RedisError> {
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(*word);
+        }
+        command.query(&mut self.0)
+    }
+
+    /// Sends many lines at once and returns their integer replies.
+    pub fn pipeline(&mut self, lines: &[String]) -> Vec<i64> {
+        let mut pipeline = redis::pipe();
+        for line in lines {
+            let mut words = line.split(' ');
+            pipeline.cmd(words.next().unwrap_or_default());
+            for word in words {
+                pipeline.arg(word);
+            }
+        }
+        pipeline.query(&mut self.0).expect("integers")
+    }
+
+    /// Runs lines in MULTI and returns their replies.
+    pub fn transaction(&mut self, lines: &[&str]) -> Vec<i64> {
+        self.run::<()>("MULTI");
+        for line in lines {
+            assert_eq!(self.run::<String>(line), "QUEUED");
+        }
+        self.ints("EXEC")
+    }
+
+    /// Adds entries of the stored form to a log.
+    pub fn seed(&mut self, key: &str, stamps: impl IntoIterator<Item = i64>) {
+        let stamps: Vec<i64> = stamps.into_iter().collect();
+        for stamps in stamps.chunks(10_000) {
+            let mut command = redis::cmd("ZADD");
+            command.arg(key);
+            for stamp in stamps {
+                command.arg(stamp).arg(stamp);
+            }
+            command.query::<i64>(&mut self.0).expect("ZADD");
+        }
+    }
+
+    /// The times of a log's entries, each of which is of the stored form.
+    pub fn entries(&mut self, key: &str) -> Vec<i64> {
+        let pairs: Vec<(String, f64)> = redis::cmd("ZRANGE")
+            .arg(key)
+            .arg("0 -1 WITHSCORES".split(' ').collect::<Vec<_>>())
+            .query(&mut self.0)
+            .expect("ZRANGE");
+        pairs
+            .iter()
+            .map(|(member, score)| {
+                assert_eq!(*member, format!("{score}"), "not of the stored form");
+                member.parse().expect("digits")
+            })
+            .collect()
+    }
+
+    /// A field of INFO.
+    pub fn info(&mut self, section: &str, field: &str) -> String {
+        let info: String = self.run(&format!("INFO {section}"));
+        info.lines()
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+            .unwrap_or_else(|| panic!("no {field} in INFO {section}"))
+            .to_owned()
+    }
+
+    /// A number of INFO.
+    pub fn info_number(&mut self, section: &str, field: &str) -> i64 {
+        self.info(section, field).parse().expect("a number")
+    }
+
+    /// The server's time in microseconds.
+    pub fn time(&mut self) -> i64 {
+        let (seconds, micros): (i64, i64) = self.run("TIME");
+        seconds * super::SECOND + micros
+    }
+
+    /// Whether the server still answers.
+    pub fn is_alive(&mut self) -> bool {
+        self.0.check_connection()
+    }
+}
+
+/// An error reply as the server sent it.
+pub fn text(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,288 @@
+//! Real servers, one for each test, and a client that speaks in command lines.
+
+mod client;
+mod clock;
+
+pub use client::{Client, Reply};
+pub use clock::Clock;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A moment for stopped clocks: 2023-11-14 22:13:20 UTC, in microseconds.
+pub const NOW: i64 = 1_700_000_000_000_000;
+
+/// A second in microseconds.
+pub const SECOND: i64 = 1_000_000;
+
+/// A server process with a folder of its own, killed when dropped.
+pub struct Server {
+    child: Child,
+    dir: TempDir,
+    clock: Option<Clock>,
+    settings: Settings,
+}
+
+/// How to start a server.
+#[derive(Clone)]
+pub struct Settings {
+    module: bool,
+    clock: Option<(i64, i64)>,
+    port: Option<u16>,
+    options: Vec<String>,
+}
+
+impl Settings {
+    /// With the module, the machine's clock, no persistence and a unix socket only.
+    pub fn new() -> Self {
+        Self {
+            module: true,
+            clock: None,
+            port: None,
+            options: Vec::new(),
+        }
+    }
+
+    /// Without the module.
+    pub fn bare() -> Self {
+        Self {
+            module: false,
+            ..Self::new()
+        }
+    }
+
+    /// With more words of configuration, separated by spaces.
+    pub fn options(mut self, words: &str) -> Self {
+        self.options
+            .extend(words.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// With a clock that stands still.
+    pub fn stopped_at(mut self, micros: i64) -> Self {
+        self.clock = Some((0, micros));
+        self
+    }
+
+    /// With a clock that runs this far ahead of the machine's.
+    pub fn ahead_by(mut self, micros: i64) -> Self {
+        self.clock = Some((micros, 0));
+        self
+    }
+
+    /// With a free port of 127.0.0.1 beside the unix socket.
+    pub fn tcp(mut self) -> Self {
+        self.port = Some(free_port());
+        self
+    }
+
+    /// Starts the server and waits until it answers.
+    pub fn start(self) -> Server {
+        let server = self.spawn();
+        let started = Instant::now();
+        let mut server = server;
+        loop {
+            if let Some(mut client) = Client::open(&server.socket()) {
+                if client.try_send::<String>(&[b"PING"]).is_ok() {
+                    return server;
+                }
+            }
+            if let Some(status) = server.child.try_wait().unwrap() {
+                panic!("the server ended with {status}:\n{}", server.log());
+            }
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "the server does not answer:\n{}",
+                server.log()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Starts the server and waits until it ends by itself; returns its exit code and log.
+    pub fn start_and_fail(self) -> (Option<i32>, String) {
+        let mut server = self.spawn();
+        let started = Instant::now();
+        loop {
+            if let Some(status) = server.child.try_wait().unwrap() {
+                return (status.code(), server.log());
+            }
+            assert!(
+                started.elapsed() < Duration::from_secs(20),
+                "the server runs:\n{}",
+                server.log()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn spawn(self) -> Server {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = self
+            .clock
+            .map(|(offset, stopped)| Clock::new(dir.path(), offset, stopped));
+        let child = spawn(&self, dir.path(), clock.as_ref());
+        Server {
+            child,
+            dir,
+            clock,
+            settings: self,
+        }
+    }
+}
+
+fn spawn(settings: &Settings, dir: &Path, clock: Option<&Clock>) -> Child {
+    let mut command = Command::new(server_binary());
+    command
+        .args(["--port", &settings.port.unwrap_or(0).to_string()])
+        .args(["--bind", "127.0.0.1"])
+        .args(["--unixsocket", "redis.sock", "--save", "", "--logfile", "log"]);
+    if !is_redis_6() {
+        command
+            .args(["--enable-module-command", "yes"])
+            .args(["--enable-debug-command", "yes"]);
+    }
+    command.args(&settings.options);
+    if settings.module {
+        command.arg("--loadmodule").arg(module());
+    }
+    if let Some(clock) = clock {
+        clock.preload(&mut command);
+    }
+    command
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {}: {error}", server_binary()))
+}
+
+impl Server {
+    /// A server with the module and the machine's clock.
+    pub fn start() -> Self {
+        Settings::new().start()
+    }
+
+    /// A server with the module whose clock stands still at `NOW`.
+    pub fn stopped() -> Self {
+        Settings::new().stopped_at(NOW).start()
+    }
+
+    /// A new connection.
+    pub fn connect(&self) -> Client {
+        Client::open(&self.socket()).unwrap_or_else(|| panic!("no connection:\n{}", self.log()))
+    }
+
+    /// A new connection that speaks RESP3.
+    pub fn connect_resp3(&self) -> Client {
+        Client::open_resp3(&self.socket())
+    }
+
+    /// The server's clock.
+    pub fn clock(&mut self) -> &mut Clock {
+        self.clock.as_mut().expect("a server with a clock")
+    }
+
+    /// The TCP port.
+    pub fn port(&self) -> u16 {
+        self.settings.port.expect("a server with a port")
+    }
+
+    /// The server's folder.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills the process and starts a new one with the same folder and settings.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = spawn(&self.settings, self.dir.path(), self.clock.as_ref());
+        let started = Instant::now();
+        while Client::open(&self.socket())
+            .and_then(|mut client| client.try_send::<String>(&[b"PING"]).ok())
+            .is_none()
+        {
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "the server does not answer:\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("redis.sock")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- the server's log\n{}", self.log());
+        }
+    }
+}
+
+/// The module's library as cargo has just built it, beside the folder of this test program.
+pub fn module() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    program.with_file_name("libslidewin.so")
+}
+
+/// The server's own word for its version.
+pub fn server_version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let output = Command::new(server_binary())
+            .arg("--version")
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run {}: {error}", server_binary()));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    })
+}
+
+/// Whether the server is Redis 6, which lacks what Redis 7.0 brought to modules.
+pub fn is_redis_6() -> bool {
+    server_version().contains("v=6.")
+}
+
+fn server_binary() -> String {
+    std::env::var("SLIDEWIN_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "still not so after 30 seconds: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
