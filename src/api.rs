@@ -24,8 +24,9 @@
 use crate::docs::{Argument, CommandDoc, Shape};
 use crate::error::Error;
 use crate::rule::{Micros, MAX_TIME};
-use redis_module::{raw, Context, RedisString};
+use redis_module::{decode_args, raw, Context, RedisString};
 use std::ffi::{c_int, CStr, CString};
+use std::panic::catch_unwind;
 use std::ptr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,7 +41,7 @@ macro_rules! required {
 }
 
 /// The name of an API function that this server lacks and slidewin cannot do without.
-pub fn missing_function() -> Option<&'static str> {
+fn missing_function() -> Option<&'static str> {
     macro_rules! first_missing {
         ($($function:ident)*) => {{
             // SAFETY: fact 1.
@@ -56,7 +57,7 @@ pub fn missing_function() -> Option<&'static str> {
         RedisModule_ZsetRangeStop RedisModule_CreateStringFromLongLong RedisModule_Replicate
         RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
         RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
-        RedisModule_Log RedisModule_Call RedisModule_CreateString RedisModule_StringPtrLen
+        RedisModule_CreateCommand RedisModule_Log RedisModule_Call RedisModule_CreateString RedisModule_StringPtrLen
         RedisModule_FreeString RedisModule_RetainString
     }
 }
@@ -66,23 +67,32 @@ pub fn missing_function() -> Option<&'static str> {
 /// `RM_Microseconds` exists since Redis 7.2; before, the system's clock is the same one.
 pub fn now() -> Micros {
     // SAFETY: fact 1; the function takes nothing and only reads the clock.
-    let micros = match unsafe { raw::RedisModule_Microseconds } {
-        Some(microseconds) => unsafe { microseconds() },
-        None => SystemTime::now()
+    let server_time = unsafe { raw::RedisModule_Microseconds.map(|microseconds| microseconds()) };
+    let micros = server_time.unwrap_or_else(|| {
+        SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .ok()
             .and_then(|since| Micros::try_from(since.as_micros()).ok())
-            .unwrap_or_default(),
-    };
+            .unwrap_or_default()
+    });
     micros.clamp(0, MAX_TIME)
 }
 
 /// An integer as a string of decimal digits.
 pub fn digits(number: i64) -> RedisString {
     // SAFETY: fact 1; no context is needed, and the new string is owned by the wrapper.
-    let string = unsafe { required!(RedisModule_CreateStringFromLongLong)(ptr::null_mut(), number) };
+    let string =
+        unsafe { required!(RedisModule_CreateStringFromLongLong)(ptr::null_mut(), number) };
     RedisString::from_redis_module_string(ptr::null_mut(), string)
 }
+
+// bindgen types these small constants as unsigned.
+#[allow(clippy::cast_possible_wrap)]
+const ADD_NEW_ONLY: c_int = raw::REDISMODULE_ZADD_NX as c_int;
+#[allow(clippy::cast_possible_wrap)]
+const ADDED: c_int = raw::REDISMODULE_ZADD_ADDED as c_int;
+#[allow(clippy::cast_possible_wrap)]
+const API_VERSION: c_int = raw::REDISMODULE_APIVER_1 as c_int;
 
 /// What a key may be opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +163,7 @@ impl<'a> SortedSet<'a> {
         // SAFETY: fact 2; the key is a sorted set that is not empty, and the iterator ends here.
         let name = unsafe {
             seek(self.key, f64::NEG_INFINITY, f64::INFINITY, 0, 0);
-            let name = required!(RedisModule_ZsetRangeCurrentElement)(self.key, &mut score);
+            let name = required!(RedisModule_ZsetRangeCurrentElement)(self.key, &raw mut score);
             required!(RedisModule_ZsetRangeStop)(self.key);
             name
         };
@@ -172,14 +182,14 @@ impl<'a> SortedSet<'a> {
     /// Adds a member, creating the key; false, and no change, when the member exists.
     pub fn add(&mut self, score: f64, name: &RedisString) -> Result<bool, Error> {
         let key = self.for_change().ok_or(Error::Internal)?;
-        let mut flags = raw::REDISMODULE_ZADD_NX as c_int;
+        let mut flags = ADD_NEW_ONLY;
         // SAFETY: fact 2; the key is a sorted set or empty.
         let status =
-            unsafe { required!(RedisModule_ZsetAdd)(key, score, name.inner, &mut flags) };
+            unsafe { required!(RedisModule_ZsetAdd)(key, score, name.inner, &raw mut flags) };
         if status != raw::Status::Ok as c_int {
             return Err(Error::Internal);
         }
-        Ok(flags & raw::REDISMODULE_ZADD_ADDED as c_int != 0)
+        Ok(flags & ADDED != 0)
     }
 
     /// Removes a member, and the key with its last one; false when there was no such member.
@@ -189,8 +199,7 @@ impl<'a> SortedSet<'a> {
         };
         let mut removed = 0;
         // SAFETY: fact 2; the key is a sorted set, or empty, which is refused by status.
-        let status =
-            unsafe { required!(RedisModule_ZsetRem)(key, name.inner, &mut removed) };
+        let status = unsafe { required!(RedisModule_ZsetRem)(key, name.inner, &raw mut removed) };
         status == raw::Status::Ok as c_int && removed == 1
     }
 
@@ -293,16 +302,11 @@ pub fn knows_command(ctx: &Context, command: &CStr) -> bool {
 }
 
 /// Writes a warning to the server's log; the text is data, never a format.
-pub fn log_warning(ctx: &Context, text: &str) {
+fn log_warning(ctx: *mut raw::RedisModuleCtx, text: &str) {
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
     // SAFETY: `%s` takes one NUL-terminated string.
     unsafe {
-        required!(RedisModule_Log)(
-            ctx.ctx,
-            c"warning".as_ptr(),
-            c"%s".as_ptr(),
-            text.as_ptr(),
-        );
+        required!(RedisModule_Log)(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr());
     }
 }
 
@@ -320,9 +324,154 @@ pub fn register_info(ctx: &Context) {
     raw::register_info_function(ctx.ctx, Some(info));
 }
 
-/// Gives a registered command its documentation, key flags, arity and ACL categories, as far as
-/// the server has such things (7.0 and 7.2); false when it refuses.
-pub fn describe(ctx: &Context, doc: &CommandDoc) -> bool {
+/// Called by the server when it loads the module; a module that does not load says why in one line.
+#[no_mangle]
+pub extern "C" fn RedisModule_OnLoad(
+    ctx: *mut raw::RedisModuleCtx,
+    words: *mut *mut raw::RedisModuleString,
+    count: c_int,
+) -> c_int {
+    // SAFETY: the server passes a valid context; this fills the table of API functions.
+    let status = unsafe {
+        raw::Export_RedisModule_Init(ctx, c"slidewin".as_ptr(), crate::VERSION, API_VERSION)
+    };
+    if status != raw::Status::Ok as c_int {
+        return status;
+    }
+    let loaded = if let Some(function) = missing_function() {
+        Err(format!("this server has no {function}"))
+    } else {
+        let arguments = decode_args(ctx, words, count);
+        catch_unwind(|| crate::load(&Context::new(ctx), &arguments))
+            .unwrap_or_else(|_| Err("it panicked".to_owned()))
+    };
+    match loaded {
+        Ok(()) => raw::Status::Ok as c_int,
+        Err(reason) => {
+            log_warning(ctx, &format!("slidewin does not load: {reason}"));
+            raw::Status::Err as c_int
+        }
+    }
+}
+
+/// Called by the server before it unloads the module, which a module may refuse.
+///
+/// A transaction holds on to the commands queued in it, and runs them through freed memory once
+/// their module is gone: the server crashes (seen from 6.2 to 9.1). So the module stays as long as
+/// a client may have any queued.
+#[no_mangle]
+pub extern "C" fn RedisModule_OnUnload(ctx: *mut raw::RedisModuleCtx) -> c_int {
+    let reason = match catch_unwind(|| somebody_is_in_a_transaction(ctx)) {
+        Ok(Some(false)) => return raw::Status::Ok as c_int,
+        Ok(Some(true)) => "a client has commands queued in MULTI",
+        Ok(None) | Err(_) => "it cannot tell whether a client has commands queued in MULTI",
+    };
+    log_warning(ctx, &format!("slidewin does not unload: {reason}"));
+    raw::Status::Err as c_int
+}
+
+/// Whether any client is between MULTI and EXEC; `None` when that cannot be found out.
+///
+/// The API knows clients by id only, and ids only grow. So this looks from the newest id backwards
+/// until it has seen as many clients as there are. (`CLIENT LIST` would tell, but it too reads freed
+/// memory after a module was unloaded.)
+fn somebody_is_in_a_transaction(ctx: *mut raw::RedisModuleCtx) -> Option<bool> {
+    /// About a tenth of a second's worth.
+    const MOST_IDS: u64 = 2_000_000;
+    let number = |section: &CStr, field: &CStr| {
+        let mut error = 0;
+        // SAFETY: fact 1; strings are NUL-terminated, and what the server allocates is freed.
+        let number = unsafe {
+            let info = raw::RedisModule_GetServerInfo?(ctx, section.as_ptr());
+            let get = raw::RedisModule_ServerInfoGetFieldUnsigned?;
+            let number = get(info, field.as_ptr(), &raw mut error);
+            raw::RedisModule_FreeServerInfo?(ctx, info);
+            number
+        };
+        (error == 0).then_some(number)
+    };
+    // SAFETY: fact 1; a context without a blocked client brings a client of its own, the newest
+    // one, and both are freed.
+    let newest = unsafe {
+        let own = raw::RedisModule_GetThreadSafeContext?(ptr::null_mut());
+        let newest = raw::RedisModule_GetClientId?(own);
+        raw::RedisModule_FreeThreadSafeContext?(own);
+        newest
+    };
+    let replicas = number(c"replication", c"connected_slaves")?;
+    let mut unseen = number(c"clients", c"connected_clients")?.checked_add(replicas)?;
+    for id in (newest.saturating_sub(MOST_IDS)..=newest).rev() {
+        if unseen == 0 {
+            return Some(false);
+        }
+        let mut client = raw::RedisModuleClientInfo {
+            version: u64::from(raw::REDISMODULE_CLIENTINFO_VERSION),
+            flags: 0,
+            id: 0,
+            addr: [0; 46],
+            port: 0,
+            db: 0,
+        };
+        // SAFETY: fact 1; the version says which fields the server may fill.
+        let status = unsafe { raw::RedisModule_GetClientInfoById?((&raw mut client).cast(), id) };
+        if status == raw::Status::Ok as c_int {
+            unseen = unseen.saturating_sub(1);
+            if client.flags & u64::from(raw::REDISMODULE_CLIENTINFO_FLAG_MULTI) != 0 {
+                return Some(true);
+            }
+        }
+    }
+    (unseen == 0).then_some(false)
+}
+
+/// The server's entry points of the commands.
+pub mod entry {
+    use super::{c_int, decode_args, raw, Context};
+    use crate::command;
+
+    macro_rules! entry_point {
+        ($name:ident) => {
+            /// Runs the command of this name and sends its reply.
+            pub extern "C" fn $name(
+                ctx: *mut raw::RedisModuleCtx,
+                words: *mut *mut raw::RedisModuleString,
+                count: c_int,
+            ) -> c_int {
+                let context = Context::new(ctx);
+                let words = decode_args(ctx, words, count);
+                let reply = crate::guarded(|| command::$name(&context, &words));
+                context.reply(reply) as c_int
+            }
+        };
+    }
+    entry_point!(check);
+    entry_point!(peek);
+    entry_point!(refund);
+}
+
+/// A function that the server calls to run a command.
+pub type EntryPoint =
+    extern "C" fn(*mut raw::RedisModuleCtx, *mut *mut raw::RedisModuleString, c_int) -> c_int;
+
+/// Registers a command with its documentation, key flags, arity and ACL categories, as far as the
+/// server has such things (7.0 and 7.2); false when it refuses.
+pub fn register(ctx: &Context, doc: &CommandDoc, entry_point: EntryPoint) -> bool {
+    let ok = raw::Status::Ok as c_int;
+    // SAFETY: fact 1; name and flags are NUL-terminated, and the server copies them.
+    let status = unsafe {
+        required!(RedisModule_CreateCommand)(
+            ctx.ctx,
+            doc.name.as_ptr(),
+            Some(entry_point),
+            doc.flags.as_ptr(),
+            1,
+            1,
+            1,
+        )
+    };
+    if status != ok {
+        return false;
+    }
     // SAFETY: fact 1.
     let Some(get_command) = (unsafe { raw::RedisModule_GetCommand }) else {
         return true;
@@ -332,7 +481,6 @@ pub fn describe(ctx: &Context, doc: &CommandDoc) -> bool {
     if command.is_null() {
         return false;
     }
-    let ok = raw::Status::Ok as c_int;
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
         sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
@@ -359,7 +507,7 @@ pub fn describe(ctx: &Context, doc: &CommandDoc) -> bool {
     let mut nested = Vec::new();
     let mut arguments = raw_arguments(doc.arguments, &mut nested);
     let info = raw::RedisModuleCommandInfo {
-        version: &version,
+        version: &raw const version,
         summary: doc.summary.as_ptr(),
         complexity: doc.complexity.as_ptr(),
         since: doc.since.as_ptr(),
@@ -372,7 +520,7 @@ pub fn describe(ctx: &Context, doc: &CommandDoc) -> bool {
     // SAFETY: fact 1; the server copies what `info` points to, all of which lives to the end of
     // this function, and every list ends with a zeroed element.
     unsafe {
-        raw::RedisModule_SetCommandInfo.is_none_or(|set| set(command, &info) == ok)
+        raw::RedisModule_SetCommandInfo.is_none_or(|set| set(command, &raw const info) == ok)
             && raw::RedisModule_SetCommandACLCategories
                 .is_none_or(|set| set(command, doc.acl_categories.as_ptr()) == ok)
     }

@@ -98,3 +98,111 @@ fn option_units<'a>(
 fn begins_with_letter(arg: &[u8]) -> bool {
     arg.first().is_some_and(u8::is_ascii_alphabetic)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn words(line: &str) -> impl Iterator<Item = &[u8]> {
+        line.split(' ')
+            .filter(|word| !word.is_empty())
+            .map(str::as_bytes)
+    }
+
+    fn rule_of(limit: u64, micros: i64) -> Rule {
+        let window = Window::from_micros(micros).unwrap();
+        Rule { limit, window }
+    }
+
+    #[test]
+    fn one_rule_and_no_options() {
+        let attempt = Attempt {
+            rules: Rules::new(rule_of(3, 60_000_000)),
+            units: Units::ONE,
+            skip_denied: false,
+            with_info: false,
+        };
+        assert_eq!(check(words("3 60")), Ok(attempt));
+    }
+
+    #[test]
+    fn rules_then_options() {
+        let mut rules = Rules::new(rule_of(10, 1_000_000));
+        assert!(rules.push(rule_of(1_000, 3_600_000_000)));
+        let attempt = Attempt {
+            rules,
+            units: Units::new(5).unwrap(),
+            skip_denied: true,
+            with_info: true,
+        };
+        assert_eq!(
+            check(words("10 1 1000 3600 skipdenied Cost 5 WITHINFO")),
+            Ok(attempt)
+        );
+    }
+
+    #[test]
+    fn windows_out_of_range_are_refused() {
+        assert!(check(words("1 0.001")).is_ok());
+        assert!(check(words("1 315360000")).is_ok());
+        assert_eq!(check(words("1 0.000999")), Err(Error::Window));
+        assert_eq!(check(words("1 315360000.000001")), Err(Error::Window));
+    }
+
+    #[test]
+    fn eight_rules_and_no_more() {
+        let eight = "1 1 ".repeat(8);
+        assert_eq!(
+            check(words(&eight)).map(|attempt| attempt.rules.len()),
+            Ok(8)
+        );
+        assert_eq!(check(words(&"1 1 ".repeat(9))), Err(Error::TooManyRules));
+    }
+
+    #[test]
+    fn a_refund_is_one_unit_unless_counted() {
+        assert_eq!(refund(words("")), Ok(Units::ONE));
+        assert_eq!(refund(words("COUNT 1000")), Ok(Units::new(1_000).unwrap()));
+        assert_eq!(refund(words("COUNT 0")), Err(Error::Count));
+        assert_eq!(refund(words("COUNT")), Err(Error::Syntax));
+        assert_eq!(refund(words("5")), Err(Error::Syntax));
+    }
+
+    /// Words near the grammar, and any bytes.
+    fn word() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            "[0-9]{1,20}(\\.[0-9]{0,8})?".prop_map(String::into_bytes),
+            "(?i)cost|skipdenied|withinfo|count".prop_map(String::into_bytes),
+            vec(any::<u8>(), 0..24),
+        ]
+    }
+
+    proptest! {
+        /// Case 50: no words make the parser panic, and what it accepts is within its bounds.
+        #[test]
+        fn any_words_are_parsed_or_refused(list in vec(word(), 0..24)) {
+            let words = || list.iter().map(Vec::as_slice);
+            if let Ok(attempt) = check(words()) {
+                prop_assert!((1..=Rules::MAX).contains(&attempt.rules.len()));
+                prop_assert!((1..=1_000).contains(&attempt.units.get()));
+                for rule in attempt.rules.iter() {
+                    prop_assert!(rule.limit <= i64::MAX.unsigned_abs());
+                    prop_assert!((Window::MIN..=Window::MAX).contains(&rule.window.micros()));
+                }
+                prop_assert_eq!(peek(words()).is_ok(), !attempt.skip_denied);
+            }
+            let _ = refund(words());
+        }
+
+        /// Every decimal spelling of a window is that number of microseconds.
+        #[test]
+        fn a_window_is_exact(micros in Window::MIN..=Window::MAX) {
+            let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+            let attempt = check(["1".as_bytes(), text.as_bytes()].into_iter());
+            let window = attempt.map(|attempt| attempt.rules.longest_window().micros());
+            prop_assert_eq!(window, Ok(micros));
+        }
+    }
+}

@@ -10,6 +10,8 @@ use std::ffi::{c_int, CStr};
 pub struct CommandDoc {
     /// The command's name in lower case.
     pub name: &'static CStr,
+    /// How the server treats the command.
+    pub flags: &'static CStr,
     /// One line for a person.
     pub summary: &'static CStr,
     /// Its cost, in the words of Redis' own documentation.
@@ -72,10 +74,10 @@ const COST: Argument = option(c"units", Shape::Integer, c"COST");
 const SKIPDENIED: Argument = option(c"skipdenied", Shape::Token, c"SKIPDENIED");
 const WITHINFO: Argument = option(c"withinfo", Shape::Token, c"WITHINFO");
 
-/// Every command of the module.
-pub const COMMANDS: [CommandDoc; 3] = [
-    CommandDoc {
+/// CHECK.
+pub const CHECK: CommandDoc = CommandDoc {
         name: c"slidewin.check",
+        flags: c"write deny-oom fast",
         summary: c"Records an attempt in a sliding-window log and returns whether it is allowed.",
         complexity: c"O(log(N)+M) with N being the number of entries in the log and M the number of entries added and removed.",
         since: c"0.1.0",
@@ -87,22 +89,25 @@ pub const COMMANDS: [CommandDoc; 3] = [
         ]),
         acl_categories: c"write sortedset fast",
         arguments: &[KEY, RULE, COST, SKIPDENIED, WITHINFO],
-    },
-    CommandDoc {
-        name: c"slidewin.peek",
-        summary: c"Returns whether an attempt would be allowed, changing nothing.",
-        complexity: c"O(log(N)) with N being the number of entries in the log.",
-        since: c"0.1.0",
-        arity: -4,
-        key_flags: key_flags(&[
-            raw::REDISMODULE_CMD_KEY_RO,
-            raw::REDISMODULE_CMD_KEY_ACCESS,
-        ]),
-        acl_categories: c"read sortedset fast",
-        arguments: &[KEY, RULE, COST, WITHINFO],
-    },
-    CommandDoc {
+};
+
+/// PEEK.
+pub const PEEK: CommandDoc = CommandDoc {
+    name: c"slidewin.peek",
+    flags: c"readonly fast",
+    summary: c"Returns whether an attempt would be allowed, changing nothing.",
+    complexity: c"O(log(N)) with N being the number of entries in the log.",
+    since: c"0.1.0",
+    arity: -4,
+    key_flags: key_flags(&[raw::REDISMODULE_CMD_KEY_RO, raw::REDISMODULE_CMD_KEY_ACCESS]),
+    acl_categories: c"read sortedset fast",
+    arguments: &[KEY, RULE, COST, WITHINFO],
+};
+
+/// REFUND.
+pub const REFUND: CommandDoc = CommandDoc {
         name: c"slidewin.refund",
+        flags: c"write fast",
         summary: c"Removes the newest entries of a sliding-window log and returns their number.",
         complexity: c"O(M*log(N)) with N being the number of entries in the log and M the number of entries removed.",
         since: c"0.1.0",
@@ -113,8 +118,7 @@ pub const COMMANDS: [CommandDoc; 3] = [
         ]),
         acl_categories: c"write sortedset fast",
         arguments: &[KEY, option(c"units", Shape::Integer, c"COUNT")],
-    },
-];
+};
 
 const fn plain(name: &'static CStr, shape: Shape) -> Argument {
     Argument {

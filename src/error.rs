@@ -46,9 +46,7 @@ impl Error {
             Self::Count => "ERR count must be an integer between 1 and 1000",
             Self::TooManyRules => "ERR at most 8 limit and window pairs",
             Self::Syntax => "ERR syntax error",
-            Self::WrongType => {
-                "WRONGTYPE Operation against a key holding the wrong kind of value"
-            }
+            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::NotALog => "ERR key holds a sorted set that is not a slidewin log",
             Self::Internal => "ERR internal error",
         }

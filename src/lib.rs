@@ -42,28 +42,16 @@ mod reply;
 
 mod command;
 
+use api::entry;
 use error::Error;
-use redis_module::{redis_module, Context, RedisResult, RedisString, RedisValue, Status};
+use redis_module::{Context, RedisResult, RedisString, RedisValue};
+use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// The Redis allocator exists only inside the server.
+/// The server's allocator, so that `used_memory` counts ours; it exists only inside the server.
 #[cfg(not(test))]
-use redis_module::alloc::RedisAlloc as Allocator;
-#[cfg(test)]
-use std::alloc::System as Allocator;
-
-redis_module! {
-    name: "slidewin",
-    version: VERSION,
-    allocator: (Allocator, Allocator),
-    data_types: [],
-    init: init,
-    commands: [
-        ["slidewin.check", check, "write deny-oom fast", 1, 1, 1, ""],
-        ["slidewin.peek", peek, "readonly fast", 1, 1, 1, ""],
-        ["slidewin.refund", refund, "write fast", 1, 1, 1, ""],
-    ],
-}
+#[global_allocator]
+static ALLOCATOR: redis_module::alloc::RedisAlloc = redis_module::alloc::RedisAlloc;
 
 /// The package's version as a number that sorts: 1.2.3 is 10203.
 const VERSION: i32 = {
@@ -82,7 +70,7 @@ const VERSION: i32 = {
 };
 
 /// Commands that changes are replicated as, and those that read what the module API cannot.
-const NEEDED_COMMANDS: [&std::ffi::CStr; 7] = [
+const NEEDED_COMMANDS: [&CStr; 7] = [
     c"ZADD",
     c"ZREMRANGEBYRANK",
     c"ZREMRANGEBYSCORE",
@@ -92,21 +80,8 @@ const NEEDED_COMMANDS: [&std::ffi::CStr; 7] = [
     c"ZRANGE",
 ];
 
-/// Completes the registration, or says in one line of the log why the module does not load.
-fn init(ctx: &Context, arguments: &[RedisString]) -> Status {
-    match register(ctx, arguments) {
-        Ok(()) => Status::Ok,
-        Err(reason) => {
-            api::log_warning(ctx, &format!("slidewin does not load: {reason}"));
-            Status::Err
-        }
-    }
-}
-
-fn register(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
-    if let Some(function) = api::missing_function() {
-        return Err(format!("this server has no {function}"));
-    }
+/// Completes the registration, or says why the module does not load.
+fn load(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
     if let Some(argument) = arguments.first() {
         return Err(format!(
             "it takes no arguments, but was given '{}'",
@@ -121,10 +96,15 @@ fn register(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
             ));
         }
     }
-    for doc in &docs::COMMANDS {
-        if !api::describe(ctx, doc) {
+    let commands: [(_, api::EntryPoint); 3] = [
+        (docs::CHECK, entry::check),
+        (docs::PEEK, entry::peek),
+        (docs::REFUND, entry::refund),
+    ];
+    for (doc, entry_point) in commands {
+        if !api::register(ctx, &doc, entry_point) {
             return Err(format!(
-                "the server refused the description of {}",
+                "the server refused the command {}",
                 doc.name.to_string_lossy()
             ));
         }
@@ -132,18 +112,6 @@ fn register(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
     api::signal_explicitly(ctx);
     api::register_info(ctx);
     Ok(())
-}
-
-fn check(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
-    guarded(|| command::check(ctx, &words))
-}
-
-fn peek(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
-    guarded(|| command::peek(ctx, &words))
-}
-
-fn refund(ctx: &Context, words: Vec<RedisString>) -> RedisResult {
-    guarded(|| command::refund(ctx, &words))
 }
 
 /// Runs a command; a panic, which would abort the server, becomes an error.

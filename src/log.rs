@@ -31,6 +31,7 @@ use crate::api::{self, digits, Access, Member, SortedSet};
 use crate::decimal;
 use crate::error::Error;
 use crate::rule::{Micros, Window, MAX_TIME};
+use crate::stats;
 use redis_module::raw::NotifyEvent;
 use redis_module::{CallOptionsBuilder, CallReply, CallResult, Context, RedisString};
 use std::ffi::CStr;
@@ -79,10 +80,14 @@ impl<'a> Log<'a> {
     /// `WrongType`, or `NotALog` when the lowest entry is not of the stored form: somebody's
     /// leaderboard under a wrong name is refused, not trimmed away.
     pub fn open(ctx: &'a Context, name: &'a RedisString, access: Access) -> Result<Self, Error> {
-        let set = SortedSet::open(ctx, name, access).ok_or(Error::WrongType)?;
+        let refused = |error| {
+            stats::REFUSED_KEYS.add(1);
+            error
+        };
+        let set = SortedSet::open(ctx, name, access).ok_or_else(|| refused(Error::WrongType))?;
         let oldest = set.first();
         if oldest.as_ref().is_some_and(|member| !is_entry(member)) {
-            return Err(Error::NotALog);
+            return Err(refused(Error::NotALog));
         }
         Ok(Self {
             ctx,
@@ -322,7 +327,10 @@ impl<'a> Log<'a> {
     /// The time of the entry at an index, 0 being the oldest.
     fn time_at(&self, index: u64) -> Result<Micros, Error> {
         let index = index.to_string();
-        let reply = self.read("ZRANGE", &[index.as_bytes(), index.as_bytes(), b"WITHSCORES"]);
+        let reply = self.read(
+            "ZRANGE",
+            &[index.as_bytes(), index.as_bytes(), b"WITHSCORES"],
+        );
         let Ok(CallReply::Array(reply)) = reply else {
             return Err(Error::Internal);
         };
@@ -369,11 +377,20 @@ impl<'a> Log<'a> {
             send(REMOVE, &[&from, &to], NotifyEvent::ZSET, REMOVED);
         }
         if !changes.added.is_empty() {
-            let pairs: Vec<_> = changes.added.iter().flat_map(|stamp| [stamp, stamp]).collect();
+            let pairs: Vec<_> = changes
+                .added
+                .iter()
+                .flat_map(|stamp| [stamp, stamp])
+                .collect();
             send(c"ZADD", &pairs, NotifyEvent::ZSET, c"zadd");
         }
         if let Some(at_ms) = changes.expiry {
-            send(c"PEXPIREAT", &[&digits(at_ms)], NotifyEvent::GENERIC, c"expire");
+            send(
+                c"PEXPIREAT",
+                &[&digits(at_ms)],
+                NotifyEvent::GENERIC,
+                c"expire",
+            );
         }
         if !events.is_empty() {
             api::signal_modified(self.ctx, self.name);

@@ -162,7 +162,7 @@ impl Client {
 }
 
 /// An error reply as the server sent it.
-pub fn text(error: &RedisError) -> String {
+fn text(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ => error.to_string(),

@@ -2,9 +2,11 @@
 
 mod client;
 mod clock;
+mod oracle;
 
 pub use client::{Client, Reply};
 pub use clock::Clock;
+pub use oracle::{Oracle, Rule};
 
 use std::fs;
 use std::net::TcpListener;
@@ -141,7 +143,14 @@ fn spawn(settings: &Settings, dir: &Path, clock: Option<&Clock>) -> Child {
     command
         .args(["--port", &settings.port.unwrap_or(0).to_string()])
         .args(["--bind", "127.0.0.1"])
-        .args(["--unixsocket", "redis.sock", "--save", "", "--logfile", "log"]);
+        .args([
+            "--unixsocket",
+            "redis.sock",
+            "--save",
+            "",
+            "--logfile",
+            "log",
+        ]);
     if !is_redis_6() {
         command
             .args(["--enable-module-command", "yes"])
@@ -228,6 +237,40 @@ impl Server {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
+    /// The commands in the append-only file, without the choice of the database.
+    pub fn append_only_file(&self) -> Vec<String> {
+        let bytes = fs::read(self.append_only_path()).unwrap();
+        let mut rest = bytes.as_slice();
+        let mut commands = Vec::new();
+        while !rest.is_empty() {
+            let words = length(&mut rest, b'*');
+            let command: Vec<String> = (0..words)
+                .map(|_| {
+                    let len = length(&mut rest, b'$');
+                    let word = String::from_utf8_lossy(&rest[..len]).into_owned();
+                    rest = &rest[len + 2..];
+                    word
+                })
+                .collect();
+            if command[0] != "SELECT" {
+                commands.push(command.join(" "));
+            }
+        }
+        commands
+    }
+
+    /// The file that commands are appended to.
+    pub fn append_only_path(&self) -> PathBuf {
+        let folder = self.dir.path().join("appendonlydir");
+        let Ok(files) = fs::read_dir(&folder) else {
+            return self.dir.path().join("appendonly.aof");
+        };
+        let mut names: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        names.retain(|path| path.to_string_lossy().ends_with(".incr.aof"));
+        names.sort();
+        names.pop().unwrap()
+    }
+
     fn socket(&self) -> PathBuf {
         self.dir.path().join("redis.sock")
     }
@@ -243,8 +286,12 @@ impl Drop for Server {
     }
 }
 
-/// The module's library as cargo has just built it, beside the folder of this test program.
+/// The module's library: the one that `SLIDEWIN_MODULE` names, or the one that cargo has just built,
+/// beside this test program.
 pub fn module() -> PathBuf {
+    if let Some(path) = std::env::var_os("SLIDEWIN_MODULE") {
+        return path.into();
+    }
     let program = std::env::current_exe().unwrap();
     program.with_file_name("libslidewin.so")
 }
@@ -280,6 +327,15 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         );
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The number in a line of the protocol that begins with `mark`.
+fn length(rest: &mut &[u8], mark: u8) -> usize {
+    let end = rest.iter().position(|byte| *byte == b'\r').unwrap();
+    assert_eq!(rest[0], mark);
+    let number = std::str::from_utf8(&rest[1..end]).unwrap().parse().unwrap();
+    *rest = &rest[end + 2..];
+    number
 }
 
 fn free_port() -> u16 {

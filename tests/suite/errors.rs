@@ -1,0 +1,261 @@
+//! What is refused, in which words, and that a refusal touches nothing.
+
+use crate::support::{Client, Server, NOW};
+use redis::Value;
+use rstest::rstest;
+
+const LIMIT: &str = "ERR limit is not an integer or out of range";
+const WINDOW: &str = "ERR window is not a number of seconds between 0.001 and 315360000";
+const COST: &str = "ERR cost must be an integer between 1 and 1000";
+const COUNT: &str = "ERR count must be an integer between 1 and 1000";
+const RULES: &str = "ERR at most 8 limit and window pairs";
+const SYNTAX: &str = "ERR syntax error";
+const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+const NOT_A_LOG: &str = "ERR key holds a sorted set that is not a slidewin log";
+const CHECK_ARITY: &str = "ERR wrong number of arguments for 'slidewin.check' command";
+const PEEK_ARITY: &str = "ERR wrong number of arguments for 'slidewin.peek' command";
+const REFUND_ARITY: &str = "ERR wrong number of arguments for 'slidewin.refund' command";
+
+/// Asserts that a call is refused, on an absent key and on a log, and changes neither.
+fn assert_refused(line: &str, error: &str) {
+    let server = Server::stopped();
+    let mut redis = server.connect();
+    redis.int("SLIDEWIN.CHECK log 3 60");
+    for key in ["absent", "log"] {
+        let before = state(&mut redis, key);
+        let line = line.replace("KEY", key);
+        assert_eq!(redis.error(&line), error, "{line}");
+        assert_eq!(state(&mut redis, key), before, "{line}");
+    }
+    assert!(redis.is_alive());
+}
+
+fn state(redis: &mut Client, key: &str) -> (Value, i64, String) {
+    let dump = redis.run(&format!("DUMP {key}"));
+    let expiry = redis.int(&format!("PTTL {key}"));
+    let changes = redis.info("persistence", "rdb_changes_since_last_save");
+    (dump, expiry, changes)
+}
+
+/// Case 15: among them that no client sends a time.
+#[rstest]
+#[case("SLIDEWIN.CHECK", CHECK_ARITY)]
+#[case("SLIDEWIN.CHECK KEY", CHECK_ARITY)]
+#[case("SLIDEWIN.CHECK KEY 1", CHECK_ARITY)]
+#[case("SLIDEWIN.CHECK KEY 4 1 1700000000", CHECK_ARITY)]
+#[case("SLIDEWIN.CHECK KEY 1 1 2 2 3", CHECK_ARITY)]
+#[case("SLIDEWIN.PEEK", PEEK_ARITY)]
+#[case("SLIDEWIN.PEEK KEY 1", PEEK_ARITY)]
+#[case("SLIDEWIN.PEEK KEY 1 1 2", PEEK_ARITY)]
+#[case("SLIDEWIN.REFUND", REFUND_ARITY)]
+fn too_few_arguments(#[case] line: &str, #[case] error: &str) {
+    assert_refused(line, error);
+}
+
+/// Cases 6, 46, 47 and 75.
+#[rstest]
+fn a_wrong_limit(
+    #[values(
+        "",
+        "abc",
+        "-1",
+        "+5",
+        "05",
+        "1.0",
+        "1e3",
+        "0x10",
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "infinity",
+        "1e400",
+        "1e-400",
+        "\"100\"",
+        "9223372036854775808",
+        "99999999999999999999999"
+    )]
+    limit: &str,
+) {
+    assert_refused(&format!("SLIDEWIN.CHECK KEY {limit} 60"), LIMIT);
+    assert_refused(&format!("SLIDEWIN.PEEK KEY {limit} 60"), LIMIT);
+}
+
+/// Cases 6, 7, 38, 46 and 47.
+#[rstest]
+fn a_wrong_window(
+    #[values(
+        "",
+        "abc",
+        "0",
+        "-1",
+        "+5",
+        ".5",
+        "5.",
+        "1.0000001",
+        "0.0009",
+        "0.000999",
+        "1e3",
+        "0x10",
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "infinity",
+        "1e400",
+        "1e-400",
+        "\"60\"",
+        "315360000.000001",
+        "315360001",
+        "2147483647",
+        "2147483648",
+        "9007199254740992",
+        "9223372036854775",
+        "9223372036854775807",
+        "9223372036854775808",
+        "99999999999999999999999"
+    )]
+    window: &str,
+) {
+    assert_refused(&format!("SLIDEWIN.CHECK KEY 5 {window}"), WINDOW);
+    assert_refused(&format!("SLIDEWIN.PEEK KEY 5 {window}"), WINDOW);
+}
+
+/// A limit or window that contains spaces or bytes beyond ASCII.
+#[rstest]
+#[case(b" 5", b"60", LIMIT)]
+#[case(b"5 ", b"60", LIMIT)]
+#[case(b"5\0", b"60", LIMIT)]
+#[case(b"\xff\xfe", b"60", LIMIT)]
+#[case(b"5", b" 60", WINDOW)]
+#[case(b"5", b"60 ", WINDOW)]
+#[case(b"5", b"60\0", WINDOW)]
+#[case(b"5", b"\xff", WINDOW)]
+fn a_number_with_other_bytes(#[case] limit: &[u8], #[case] window: &[u8], #[case] error: &str) {
+    let server = Server::start();
+    let mut redis = server.connect();
+    assert_eq!(
+        redis.error_of(&[b"SLIDEWIN.CHECK", b"k", limit, window]),
+        error
+    );
+    assert_eq!(redis.int("EXISTS k"), 0);
+}
+
+/// In the second rule as in the first.
+#[rstest]
+#[case("SLIDEWIN.CHECK KEY 1 1 -5 60", LIMIT)]
+#[case("SLIDEWIN.CHECK KEY 1 1 5 0", WINDOW)]
+#[case("SLIDEWIN.CHECK KEY 1 1 5 COST 2", WINDOW)]
+#[case("SLIDEWIN.CHECK KEY 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9", RULES)]
+#[case("SLIDEWIN.PEEK KEY 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9", RULES)]
+fn a_wrong_further_rule(#[case] line: &str, #[case] error: &str) {
+    assert_refused(line, error);
+}
+
+/// Case 44 among them.
+#[rstest]
+fn a_wrong_cost(
+    #[values("0", "1001", "-1", "+1", "01", "1.0", "", "abc", "9223372036854775808")] cost: &str,
+) {
+    assert_refused(&format!("SLIDEWIN.CHECK KEY 5 60 COST {cost}"), COST);
+    assert_refused(&format!("SLIDEWIN.PEEK KEY 5 60 COST {cost}"), COST);
+    assert_refused(&format!("SLIDEWIN.REFUND KEY COUNT {cost}"), COUNT);
+}
+
+#[rstest]
+#[case("SLIDEWIN.CHECK KEY 5 60 COST")]
+#[case("SLIDEWIN.CHECK KEY 5 60 COST 1 COST 1")]
+#[case("SLIDEWIN.CHECK KEY 5 60 SKIPDENIED SKIPDENIED")]
+#[case("SLIDEWIN.CHECK KEY 5 60 WITHINFO SKIPDENIED withinfo")]
+#[case("SLIDEWIN.CHECK KEY 5 60 NOSUCH")]
+#[case("SLIDEWIN.CHECK KEY 5 60 COSTS 1")]
+#[case("SLIDEWIN.CHECK KEY 5 60 COST 1 5 60")]
+#[case("SLIDEWIN.CHECK KEY 5 60 WITHINFO ")]
+#[case("SLIDEWIN.CHECK KEY 5 60 nan 60")]
+#[case("SLIDEWIN.PEEK KEY 5 60 SKIPDENIED")]
+#[case("SLIDEWIN.REFUND KEY COUNT")]
+#[case("SLIDEWIN.REFUND KEY 1")]
+#[case("SLIDEWIN.REFUND KEY COUNT 1 COUNT 1")]
+#[case("SLIDEWIN.REFUND KEY COUNT 1 1")]
+fn an_unknown_repeated_or_cut_off_option(#[case] line: &str) {
+    assert_refused(line, SYNTAX);
+}
+
+/// Case 1: a value of another type is neither parsed nor touched.
+#[rstest]
+fn a_key_of_another_type(
+    #[values(
+        "SET k hello",
+        "LPUSH k a",
+        "HSET k f v",
+        "SADD k a",
+        "XADD k 1-1 f v",
+        "PFADD k a"
+    )]
+    create: &str,
+    #[values("SLIDEWIN.CHECK k 10 60", "SLIDEWIN.PEEK k 10 60", "SLIDEWIN.REFUND k")] line: &str,
+) {
+    let server = Server::start();
+    let mut redis = server.connect();
+    redis.run::<Value>(create);
+    let before = state(&mut redis, "k");
+    assert_eq!(redis.error(line), WRONG_TYPE);
+    assert_eq!(state(&mut redis, "k"), before);
+    assert_eq!(redis.int("TTL k"), -1);
+}
+
+/// Case 1: the empty string is a value.
+#[test]
+fn a_key_that_holds_the_empty_string() {
+    let server = Server::start();
+    let mut redis = server.connect();
+    redis.send::<()>(&[b"SET", b"k", b""]);
+    assert_eq!(redis.error("SLIDEWIN.CHECK k 10 60"), WRONG_TYPE);
+}
+
+/// Case 14: somebody's leaderboard under a wrong key name is refused, not trimmed away.
+#[rstest]
+#[case("ZADD k 1700000000 alice")]
+#[case("ZADD k 1700000000000000 not-a-number")]
+#[case("ZADD k 1700000000000000 1700000000000001")]
+#[case("ZADD k 1700000000000000 01700000000000000")]
+#[case("ZADD k 1700000000.5 1700000000.5")]
+#[case("ZADD k -5 -5")]
+#[case("ZADD k -inf y +inf x")]
+#[case("ZADD k +inf x")]
+#[case("ZADD k 9007199254740992 9007199254740992")]
+#[case("ZADD k 1e300 1e300")]
+fn a_sorted_set_that_is_not_a_log(#[case] create: &str) {
+    let server = Server::start();
+    let mut redis = server.connect();
+    redis.run::<i64>(create);
+    let before = state(&mut redis, "k");
+    for line in [
+        "SLIDEWIN.CHECK k 0 60",
+        "SLIDEWIN.PEEK k 10 60",
+        "SLIDEWIN.REFUND k",
+    ] {
+        assert_eq!(redis.error(line), NOT_A_LOG);
+    }
+    assert_eq!(state(&mut redis, "k"), before);
+}
+
+/// Case 14: entries of an older unit are very old entries.
+#[test]
+fn a_log_in_seconds_has_run_out() {
+    let server = Server::stopped();
+    let mut redis = server.connect();
+    redis.seed("k", [1_700_000_000, 1_700_000_001]);
+    assert_eq!(redis.int("SLIDEWIN.CHECK k 1 60"), 1);
+    assert_eq!(redis.entries("k"), [NOW]);
+}
+
+/// An argument error is found before the key is looked at.
+#[test]
+fn arguments_are_checked_before_the_key() {
+    let server = Server::start();
+    let mut redis = server.connect();
+    redis.run::<()>("SET k v");
+    assert_eq!(redis.error("SLIDEWIN.CHECK k x 60"), LIMIT);
+    assert_eq!(redis.error("SLIDEWIN.REFUND k COUNT 0"), COUNT);
+}
