@@ -100,6 +100,21 @@ fn denied_attempts_count_unless_skipped(#[case] check: &str, #[case] allowed: i6
     assert_eq!(answers.sum::<i64>(), allowed);
 }
 
+/// The README's table: 20 calls a minute for ten minutes, against a limit of 10 a minute.
+#[rstest]
+#[case("SLIDEWIN.CHECK k 10 60", 10)]
+#[case("SLIDEWIN.CHECK k 10 60 SKIPDENIED", 100)]
+fn a_client_at_twice_its_limit(#[case] check: &str, #[case] allowed_of_200: i64) {
+    let mut server = Server::stopped();
+    let mut redis = server.connect();
+    let answers = (0..200).map(|_| {
+        let answer = redis.int(check);
+        server.clock().step(3 * SECOND);
+        answer
+    });
+    assert_eq!(answers.sum::<i64>(), allowed_of_200);
+}
+
 #[test]
 fn two_calls_in_one_microsecond_count_twice() {
     let server = Server::stopped();

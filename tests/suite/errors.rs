@@ -39,15 +39,15 @@ fn state(redis: &mut Client, key: &str) -> (Value, i64, String) {
 
 /// Case 15: among them that no client sends a time.
 #[rstest]
-#[case("SLIDEWIN.CHECK", CHECK_ARITY)]
-#[case("SLIDEWIN.CHECK KEY", CHECK_ARITY)]
-#[case("SLIDEWIN.CHECK KEY 1", CHECK_ARITY)]
-#[case("SLIDEWIN.CHECK KEY 4 1 1700000000", CHECK_ARITY)]
-#[case("SLIDEWIN.CHECK KEY 1 1 2 2 3", CHECK_ARITY)]
-#[case("SLIDEWIN.PEEK", PEEK_ARITY)]
-#[case("SLIDEWIN.PEEK KEY 1", PEEK_ARITY)]
-#[case("SLIDEWIN.PEEK KEY 1 1 2", PEEK_ARITY)]
-#[case("SLIDEWIN.REFUND", REFUND_ARITY)]
+#[case("slidewin.check", CHECK_ARITY)]
+#[case("slidewin.check KEY", CHECK_ARITY)]
+#[case("slidewin.check KEY 1", CHECK_ARITY)]
+#[case("slidewin.check KEY 4 1 1700000000", CHECK_ARITY)]
+#[case("slidewin.check KEY 1 1 2 2 3", CHECK_ARITY)]
+#[case("slidewin.peek", PEEK_ARITY)]
+#[case("slidewin.peek KEY 1", PEEK_ARITY)]
+#[case("slidewin.peek KEY 1 1 2", PEEK_ARITY)]
+#[case("slidewin.refund", REFUND_ARITY)]
 fn too_few_arguments(#[case] line: &str, #[case] error: &str) {
     assert_refused(line, error);
 }

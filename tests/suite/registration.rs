@@ -21,7 +21,10 @@ fn commands_declare_flags_and_keys(
         |reply: &Reply| -> HashSet<String> { redis::from_redis_value(reply.clone()).unwrap() };
     let expected = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let entry = &info[0];
-    let flags: HashSet<String> = expected(flags);
+    let mut flags: HashSet<String> = expected(flags);
+    if is_redis_6() {
+        flags.remove("module");
+    }
     assert_eq!(words(&entry[2]), flags);
     assert_eq!(entry[3..6], [Reply::Int(1), Reply::Int(1), Reply::Int(1)]);
     if is_redis_6() {
@@ -132,7 +135,10 @@ fn a_reader_may_peek() {
 /// Case 29: where modules may name categories (7.2 and later), a category suffices.
 #[rstest]
 #[case("write", "SLIDEWIN.CHECK rl:1 5 60", "SLIDEWIN.PEEK rl:1 5 60")]
+#[case("write", "SLIDEWIN.REFUND rl:1", "SLIDEWIN.PEEK rl:1 5 60")]
 #[case("read", "SLIDEWIN.PEEK rl:1 5 60", "SLIDEWIN.CHECK rl:1 5 60")]
+#[case("sortedset", "SLIDEWIN.CHECK rl:1 5 60", "GET rl:1")]
+#[case("fast", "SLIDEWIN.PEEK rl:1 5 60", "ZRANGE rl:1 0 -1")]
 fn commands_belong_to_categories(
     #[case] category: &str,
     #[case] granted: &str,
@@ -143,10 +149,6 @@ fn commands_belong_to_categories(
     }
     let server = Server::start();
     let mut redis = server.connect();
-    let commands: HashSet<String> = redis.run("ACL CAT sortedset");
-    for name in ["slidewin.check", "slidewin.peek", "slidewin.refund"] {
-        assert!(commands.contains(name), "{name} is not in @sortedset");
-    }
     redis.run::<()>(&format!("ACL SETUSER u on nopass ~rl:* +@{category}"));
     redis.run::<()>("AUTH u x");
     redis.int(granted);

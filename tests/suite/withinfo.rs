@@ -89,11 +89,11 @@ fn a_cost_that_does_not_fit_takes_nothing() {
     let server = Server::stopped();
     let mut redis = server.connect();
     redis.int("SLIDEWIN.CHECK k 10 60 COST 8");
-    let expiry = redis.int("PEXPIRETIME k");
+    let expiry = redis.expires_at("k");
     let denied = redis.ints("SLIDEWIN.CHECK k 10 60 COST 5 SKIPDENIED WITHINFO");
     assert_eq!(denied, [0, 10, 2, 60_001, 60_000, 60_001, 8]);
     assert_eq!(redis.int("ZCARD k"), 8);
-    assert_eq!(redis.int("PEXPIRETIME k"), expiry);
+    assert_eq!(redis.expires_at("k"), expiry);
     let allowed = redis.ints("SLIDEWIN.CHECK k 10 60 COST 2 SKIPDENIED WITHINFO");
     assert_eq!(allowed[..3], [1, 10, 0]);
 }

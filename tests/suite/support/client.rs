@@ -135,6 +135,14 @@ impl Client {
             .collect()
     }
 
+    /// When a key expires, in Unix milliseconds; of Redis 6, which does not tell, only whether.
+    pub fn expires_at(&mut self, key: &str) -> i64 {
+        if super::is_redis_6() {
+            return i64::from(self.int(&format!("PTTL {key}")) > 0);
+        }
+        self.int(&format!("PEXPIRETIME {key}"))
+    }
+
     /// A field of INFO.
     pub fn info(&mut self, section: &str, field: &str) -> String {
         let info: String = self.run(&format!("INFO {section}"));

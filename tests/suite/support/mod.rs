@@ -85,25 +85,24 @@ impl Settings {
 
     /// Starts the server and waits until it answers.
     pub fn start(self) -> Server {
-        let server = self.spawn();
-        let started = Instant::now();
-        let mut server = server;
-        loop {
-            if let Some(mut client) = Client::open(&server.socket()) {
-                if client.try_send::<String>(&[b"PING"]).is_ok() {
-                    return server;
-                }
+        self.spawn().wait_for_answer()
+    }
+
+    /// Starts the server on a copy of the files that another one wrote.
+    pub fn start_from(self, other: &Server) -> Server {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["dump.rdb", "appendonly.aof", "appendonlydir"] {
+            let source = other.dir.path().join(name);
+            if source.exists() {
+                let status = Command::new("cp")
+                    .arg("-r")
+                    .arg(&source)
+                    .arg(dir.path())
+                    .status();
+                assert!(status.unwrap().success());
             }
-            if let Some(status) = server.child.try_wait().unwrap() {
-                panic!("the server ended with {status}:\n{}", server.log());
-            }
-            assert!(
-                started.elapsed() < Duration::from_secs(60),
-                "the server does not answer:\n{}",
-                server.log()
-            );
-            std::thread::sleep(Duration::from_millis(2));
         }
+        self.spawn_in(dir).wait_for_answer()
     }
 
     /// Starts the server and waits until it ends by itself; returns its exit code and log.
@@ -124,7 +123,10 @@ impl Settings {
     }
 
     fn spawn(self) -> Server {
-        let dir = tempfile::tempdir().unwrap();
+        self.spawn_in(tempfile::tempdir().unwrap())
+    }
+
+    fn spawn_in(self, dir: TempDir) -> Server {
         let clock = self
             .clock
             .map(|(offset, stopped)| Clock::new(dir.path(), offset, stopped));
@@ -203,26 +205,28 @@ impl Server {
         self.settings.port.expect("a server with a port")
     }
 
-    /// The server's folder.
-    pub fn dir(&self) -> &Path {
-        self.dir.path()
-    }
-
-    /// The process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Kills the process and starts a new one with the same folder and settings.
     pub fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.child = spawn(&self.settings, self.dir.path(), self.clock.as_ref());
+        self.await_answer();
+    }
+
+    fn wait_for_answer(mut self) -> Self {
+        self.await_answer();
+        self
+    }
+
+    fn await_answer(&mut self) {
         let started = Instant::now();
         while Client::open(&self.socket())
             .and_then(|mut client| client.try_send::<String>(&[b"PING"]).ok())
             .is_none()
         {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("the server ended with {status}:\n{}", self.log());
+            }
             assert!(
                 started.elapsed() < Duration::from_secs(60),
                 "the server does not answer:\n{}",
