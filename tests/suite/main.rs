@@ -15,6 +15,7 @@
 )]
 
 mod admission;
+mod cluster;
 mod effects;
 mod errors;
 mod loading;

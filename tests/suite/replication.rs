@@ -1,9 +1,8 @@
 //! Replicas, the append-only file and snapshots hold what the master holds, and so does whoever
 //! takes over.
 
-use crate::support::{is_redis_6, wait_until, Client, Server, Settings, NOW, SECOND};
+use crate::support::{is_redis_6, wait_until, Client, Server, Settings, Stop, NOW, SECOND};
 use redis::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const LIBRARY: &str = "#!lua name=limits\n\
@@ -212,27 +211,24 @@ fn a_snapshot_loads_without_the_module() {
 fn a_rewrite_under_traffic_keeps_every_entry() {
     let settings = Settings::new().options("--appendonly yes --appendfsync always");
     let mut server = settings.start();
-    let done = AtomicBool::new(false);
+    let stop = Stop::default();
     std::thread::scope(|scope| {
         let mut redis = server.connect();
-        let done = &done;
+        let stop = &stop;
         scope.spawn(move || {
-            for seed in 0.. {
-                mixed_traffic(&mut redis, seed);
-                if done.load(Ordering::Relaxed) {
-                    return;
-                }
+            let seeds = (0..).take_while(|_| !stop.is_set());
+            seeds.for_each(|seed| mixed_traffic(&mut redis, seed));
+        });
+        stop.after(|| {
+            let mut operator = server.connect();
+            for _ in 0..3 {
+                operator.run::<Value>("BGREWRITEAOF");
+                wait_until("the rewrite ends", || {
+                    operator.info("persistence", "aof_rewrite_in_progress") == "0"
+                        && operator.info("persistence", "aof_rewrite_scheduled") == "0"
+                });
             }
         });
-        let mut operator = server.connect();
-        for _ in 0..3 {
-            operator.run::<Value>("BGREWRITEAOF");
-            wait_until("the rewrite ends", || {
-                operator.info("persistence", "aof_rewrite_in_progress") == "0"
-                    && operator.info("persistence", "aof_rewrite_scheduled") == "0"
-            });
-        }
-        done.store(true, Ordering::Relaxed);
     });
     let expected = content(&mut server.connect());
     assert!(expected.len() > 3);

@@ -2,16 +2,19 @@
 
 mod client;
 mod clock;
+mod cluster;
 mod oracle;
 
 pub use client::{Client, Reply};
 pub use clock::Clock;
+pub use cluster::{slot, Cluster};
 pub use oracle::{Oracle, Rule};
 
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -81,6 +84,13 @@ impl Settings {
     pub fn tcp(mut self) -> Self {
         self.port = Some(free_port());
         self
+    }
+
+    /// As a node of a cluster, whose bus takes the port 10,000 higher.
+    pub fn cluster(mut self) -> Self {
+        self.port = std::iter::repeat_with(free_port)
+            .find(|port| *port < 50_000 && TcpListener::bind(("127.0.0.1", port + 10_000)).is_ok());
+        self.options("--cluster-enabled yes --cluster-node-timeout 5000")
     }
 
     /// Starts the server and waits until it answers.
@@ -153,6 +163,7 @@ fn spawn(settings: &Settings, dir: &Path, clock: Option<&Clock>) -> Child {
             "--logfile",
             "log",
         ]);
+    command.args(["--repl-diskless-sync-delay", "0"]);
     if !is_redis_6() {
         command
             .args(["--enable-module-command", "yes"])
@@ -319,6 +330,29 @@ pub fn is_redis_6() -> bool {
 
 fn server_binary() -> String {
     std::env::var("SLIDEWIN_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
+
+/// Tells threads of load to stop, whatever way the test goes on.
+#[derive(Default)]
+pub struct Stop(AtomicBool);
+
+impl Stop {
+    /// Whether threads shall stop.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Runs something while threads do their load, then lets them stop, also when it panics.
+    pub fn after(&self, work: impl FnOnce()) {
+        struct Guard<'a>(&'a Stop);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                self.0 .0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _guard = Guard(self);
+        work();
+    }
 }
 
 /// Waits until something holds.
