@@ -4,7 +4,7 @@ PORT ?= 6379
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint
+.PHONY: help setup build run test test-matrix lint
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ run: build ## start a redis-server with the module in the foreground (PORT=6379)
 
 test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server than redis-server)
 	@cargo test --locked
+
+test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
+	@scripts/test-matrix
 
 lint: setup ## check the format and the lints; warnings are errors
 	@cargo fmt --check

@@ -354,74 +354,17 @@ pub extern "C" fn RedisModule_OnLoad(
     }
 }
 
-/// Called by the server before it unloads the module, which a module may refuse.
-///
-/// A transaction holds on to the commands queued in it, and runs them through freed memory once
-/// their module is gone: the server crashes (seen from 6.2 to 9.1). So the module stays as long as
-/// a client may have any queued.
+/// Called by the server before it unloads the module, which a module may refuse, in one line.
 #[no_mangle]
 pub extern "C" fn RedisModule_OnUnload(ctx: *mut raw::RedisModuleCtx) -> c_int {
-    let reason = match catch_unwind(|| somebody_is_in_a_transaction(ctx)) {
-        Ok(Some(false)) => return raw::Status::Ok as c_int,
-        Ok(Some(true)) => "a client has commands queued in MULTI",
-        Ok(None) | Err(_) => "it cannot tell whether a client has commands queued in MULTI",
-    };
-    log_warning(ctx, &format!("slidewin does not unload: {reason}"));
-    raw::Status::Err as c_int
-}
-
-/// Whether any client is between MULTI and EXEC; `None` when that cannot be found out.
-///
-/// The API knows clients by id only, and ids only grow. So this looks from the newest id backwards
-/// until it has seen as many clients as there are. (`CLIENT LIST` would tell, but it too reads freed
-/// memory after a module was unloaded.)
-fn somebody_is_in_a_transaction(ctx: *mut raw::RedisModuleCtx) -> Option<bool> {
-    /// About a tenth of a second's worth.
-    const MOST_IDS: u64 = 2_000_000;
-    let number = |section: &CStr, field: &CStr| {
-        let mut error = 0;
-        // SAFETY: fact 1; strings are NUL-terminated, and what the server allocates is freed.
-        let number = unsafe {
-            let info = raw::RedisModule_GetServerInfo?(ctx, section.as_ptr());
-            let get = raw::RedisModule_ServerInfoGetFieldUnsigned?;
-            let number = get(info, field.as_ptr(), &raw mut error);
-            raw::RedisModule_FreeServerInfo?(ctx, info);
-            number
-        };
-        (error == 0).then_some(number)
-    };
-    // SAFETY: fact 1; a context without a blocked client brings a client of its own, the newest
-    // one, and both are freed.
-    let newest = unsafe {
-        let own = raw::RedisModule_GetThreadSafeContext?(ptr::null_mut());
-        let newest = raw::RedisModule_GetClientId?(own);
-        raw::RedisModule_FreeThreadSafeContext?(own);
-        newest
-    };
-    let replicas = number(c"replication", c"connected_slaves")?;
-    let mut unseen = number(c"clients", c"connected_clients")?.checked_add(replicas)?;
-    for id in (newest.saturating_sub(MOST_IDS)..=newest).rev() {
-        if unseen == 0 {
-            return Some(false);
-        }
-        let mut client = raw::RedisModuleClientInfo {
-            version: u64::from(raw::REDISMODULE_CLIENTINFO_VERSION),
-            flags: 0,
-            id: 0,
-            addr: [0; 46],
-            port: 0,
-            db: 0,
-        };
-        // SAFETY: fact 1; the version says which fields the server may fill.
-        let status = unsafe { raw::RedisModule_GetClientInfoById?((&raw mut client).cast(), id) };
-        if status == raw::Status::Ok as c_int {
-            unseen = unseen.saturating_sub(1);
-            if client.flags & u64::from(raw::REDISMODULE_CLIENTINFO_FLAG_MULTI) != 0 {
-                return Some(true);
-            }
+    let unloaded = catch_unwind(|| crate::unload(&Context::new(ctx)));
+    match unloaded.unwrap_or_else(|_| Err("it panicked".to_owned())) {
+        Ok(()) => raw::Status::Ok as c_int,
+        Err(reason) => {
+            log_warning(ctx, &format!("slidewin does not unload: {reason}"));
+            raw::Status::Err as c_int
         }
     }
-    (unseen == 0).then_some(false)
 }
 
 /// The server's entry points of the commands.

@@ -44,6 +44,7 @@ mod command;
 
 use api::entry;
 use error::Error;
+use redis_module::{CallOptionsBuilder, CallReply, CallResult};
 use redis_module::{Context, RedisResult, RedisString, RedisValue};
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -111,6 +112,40 @@ fn load(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
     }
     api::signal_explicitly(ctx);
     api::register_info(ctx);
+    Ok(())
+}
+
+/// Lets go of every client that still points to a command of the module, or says why the module stays.
+///
+/// The server frees the commands, but a client keeps a pointer to its last one: `CLIENT LIST` reads
+/// it, and Redis 8 calls it again (crashes seen on 6.2, 7.2 and 8.2). Such clients are disconnected.
+/// A transaction keeps pointers to all of its commands, whatever the last one is; so as not to
+/// break one that has nothing to do with slidewin, the module stays until it has ended.
+fn unload(ctx: &Context) -> Result<(), String> {
+    let client = |words: &[&[u8]]| -> CallResult<'static> {
+        ctx.call_ext("CLIENT", &CallOptionsBuilder::new().build(), words)
+    };
+    let Ok(CallReply::String(list)) = client(&[b"LIST"]) else {
+        return Err("CLIENT LIST failed".to_owned());
+    };
+    let list = String::from_utf8_lossy(list.as_bytes()).into_owned();
+    let field = |line: &str, name: &str| -> String {
+        let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+        let value = fields.find_map(|(field, value)| (field == name).then_some(value));
+        value.unwrap_or_default().to_owned()
+    };
+    let queued = |line| field(line, "multi").parse().unwrap_or(0_i64);
+    if list.lines().any(|line| queued(line) > 0) {
+        return Err("a client has commands queued in MULTI".to_owned());
+    }
+    for line in list.lines() {
+        if field(line, "cmd").starts_with("slidewin.") {
+            let id = field(line, "id");
+            if client(&[b"KILL", b"ID", id.as_bytes()]).is_err() {
+                return Err("CLIENT KILL failed".to_owned());
+            }
+        }
+    }
     Ok(())
 }
 

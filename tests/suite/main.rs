@@ -23,6 +23,7 @@ mod peek_and_refund;
 mod properties;
 mod registration;
 mod replication;
+mod server_states;
 mod stored_form;
 mod support;
 mod withinfo;
