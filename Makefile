@@ -4,7 +4,7 @@ PORT ?= 6379
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix lint
+.PHONY: help setup build run test test-matrix bench-cluster lint
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 
 test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
 	@scripts/test-matrix
+
+bench-cluster: build ## calls per second on one server and on three masters of this machine
+	@scripts/bench-cluster $(MODULE)
 
 lint: setup ## check the format and the lints; warnings are errors
 	@cargo fmt --check

@@ -146,12 +146,11 @@ fn unloading_and_loading_under_traffic_loses_no_entry() {
                     let mut redis = server.connect();
                     let (mut allowed, mut failed) = (0, 0);
                     while !stop.is_set() {
-                        match redis.try_send::<i64>(&check) {
-                            Ok(answer) => allowed += answer,
-                            Err(_) => {
-                                failed += 1;
-                                redis = server.connect();
-                            }
+                        if let Ok(answer) = redis.try_send::<i64>(&check) {
+                            allowed += answer;
+                        } else {
+                            failed += 1;
+                            redis = server.connect();
                         }
                     }
                     (allowed, failed)
