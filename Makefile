@@ -1,10 +1,11 @@
 # slidewin: `make help` lists the targets.
 
 PORT ?= 6379
+VECTORS ?= 2000000
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix bench-cluster lint
+.PHONY: help setup build run test test-matrix soak fuzz bench-cluster lint
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +24,12 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 
 test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
 	@scripts/test-matrix
+
+soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
+	@cargo test --release --locked --test suite soak::soak -- --ignored --exact --nocapture
+
+fuzz: setup ## millions of random argument vectors over the wire (VECTORS=2000000)
+	@SLIDEWIN_FUZZ=$(VECTORS) cargo test --release --locked --test suite fuzz:: -- --nocapture
 
 bench-cluster: build ## calls per second on one server and on three masters of this machine
 	@scripts/bench-cluster $(MODULE)

@@ -15,15 +15,19 @@
 )]
 
 mod admission;
+mod big_logs;
+mod clocks;
 mod cluster;
 mod effects;
 mod errors;
+mod fuzz;
 mod loading;
 mod peek_and_refund;
 mod properties;
 mod registration;
 mod replication;
 mod server_states;
+mod soak;
 mod stored_form;
 mod support;
 mod withinfo;

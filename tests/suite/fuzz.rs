@@ -1,0 +1,198 @@
+//! Any words over the wire: the server lives, and answers only what the manual says.
+
+use crate::support::{Client, Reply, Server};
+use fastrand::Rng;
+use redis::ConnectionLike;
+
+/// Vectors tried by default; `SLIDEWIN_FUZZ` names another number (`make fuzz`).
+const VECTORS: u64 = 100_000;
+
+/// Half of them logs.
+const KEYS: [&str; 12] = [
+    "log", "short", "absent", "log", "short", "absent", "board", "string", "list", "hash", "set",
+    "stream",
+];
+
+const NUMBERS: [&str; 34] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "10",
+    "1000",
+    "1001",
+    "-1",
+    "-0",
+    "+1",
+    "00",
+    "01",
+    "0.001",
+    "0.0009",
+    "0.000999",
+    "0.25",
+    "1.0",
+    "1.",
+    ".5",
+    "60",
+    "315360000",
+    "315360000.000001",
+    "315360001",
+    "2147483647",
+    "2147483648",
+    "4294967296",
+    "9007199254740992",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+    "1e3",
+    "0x10",
+    "nan",
+    "inf",
+];
+
+const OPTIONS: [&str; 7] = [
+    "COST",
+    "SKIPDENIED",
+    "WITHINFO",
+    "COUNT",
+    "cost",
+    "withinfo",
+    "cosT",
+];
+
+const ERRORS: [&str; 10] = [
+    "ERR limit is not an integer or out of range",
+    "ERR window is not a number of seconds between 0.001 and 315360000",
+    "ERR cost must be an integer between 1 and 1000",
+    "ERR count must be an integer between 1 and 1000",
+    "ERR at most 8 limit and window pairs",
+    "ERR syntax error",
+    "WRONGTYPE Operation against a key holding the wrong kind of value",
+    "ERR key holds a sorted set that is not a slidewin log",
+    "ERR wrong number of arguments for 'slidewin.",
+    "ERR wrong number of arguments for 'SLIDEWIN.",
+];
+
+fn word(random: &mut Rng) -> Vec<u8> {
+    match random.u32(0..100) {
+        0..60 => random.choice(NUMBERS).unwrap().as_bytes().to_vec(),
+        60..85 => random.choice(OPTIONS).unwrap().as_bytes().to_vec(),
+        85..99 => bytes(random, 24),
+        _ if random.u32(0..100) == 0 => bytes(random, 1024 * 1024),
+        _ => bytes(random, 2_000),
+    }
+}
+
+fn bytes(random: &mut Rng, most: usize) -> Vec<u8> {
+    let mut bytes = vec![0; random.usize(0..=most)];
+    random.fill(&mut bytes);
+    bytes
+}
+
+/// A command with anything from nothing to forty words after it, often of the right shape.
+fn vector(random: &mut Rng) -> Vec<Vec<u8>> {
+    let commands = [
+        "SLIDEWIN.CHECK",
+        "SLIDEWIN.PEEK",
+        "SLIDEWIN.REFUND",
+        "slidewin.check",
+    ];
+    let mut words = vec![random.choice(commands).unwrap().as_bytes().to_vec()];
+    if random.u32(0..20) > 0 {
+        words.push(match random.u32(0..10) {
+            0 => bytes(random, 40),
+            _ => random.choice(KEYS).unwrap().as_bytes().to_vec(),
+        });
+        let well_formed = random.u32(0..4) > 0;
+        if well_formed {
+            for _ in 0..random.u32(1..=3) {
+                words.push(random.u32(0..2_000).to_string().into_bytes());
+                words.push(format!("{}.{:03}", random.u32(0..90), random.u32(1..999)).into_bytes());
+            }
+        }
+        match random.u32(0..4) {
+            0 => words.extend((0..random.usize(0..=40)).map(|_| word(random))),
+            1 => words.extend((0..random.usize(0..=3)).map(|_| word(random))),
+            2 => words.extend([
+                b"COST".to_vec(),
+                random.u32(1..=1_000).to_string().into_bytes(),
+            ]),
+            _ => {}
+        }
+    }
+    words
+}
+
+fn assert_expected(words: &[Vec<u8>], reply: &Reply) {
+    let expected = match reply {
+        Reply::Int(number) => (0..=1_000).contains(number),
+        Reply::Array(fields) => {
+            let numbers = fields.iter().take(7);
+            (7..=8).contains(&fields.len())
+                && numbers
+                    .clone()
+                    .all(|field| matches!(field, Reply::Int(-1..)))
+        }
+        Reply::ServerError(error) => {
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            ERRORS.iter().any(|known| text.starts_with(known))
+        }
+        _ => false,
+    };
+    let shown: Vec<String> = words
+        .iter()
+        .map(|word| word.escape_ascii().to_string())
+        .collect();
+    assert!(expected, "{shown:?}: {reply:?}");
+}
+
+fn create_keys(redis: &mut Client) {
+    redis.int("SLIDEWIN.CHECK log 1000000 3600 COST 200");
+    redis.run::<i64>("ZADD board 12 alice 17 bob");
+    redis.run::<()>("SET string v");
+    redis.run::<i64>("RPUSH list a b");
+    redis.run::<i64>("HSET hash f v");
+    redis.run::<i64>("SADD set a");
+    redis.run::<String>("XADD stream 1-1 f v");
+}
+
+/// Case 50.
+#[test]
+fn any_words_are_answered_by_the_manual() {
+    let vectors = std::env::var("SLIDEWIN_FUZZ").map_or(VECTORS, |text| text.parse().unwrap());
+    let server = Server::start();
+    let mut redis = server.connect();
+    let process = redis.info("server", "process_id");
+    create_keys(&mut redis);
+    let mut random = Rng::with_seed(50);
+    let mut tried = 0;
+    while tried < vectors {
+        let batch: Vec<_> = (0..200).map(|_| vector(&mut random)).collect();
+        let mut request = Vec::new();
+        for words in &batch {
+            let mut command = redis::Cmd::new();
+            for word in words {
+                command.arg(word.as_slice());
+            }
+            request.extend(command.get_packed_command());
+        }
+        let replies = redis
+            .0
+            .req_packed_commands(&request, 0, batch.len())
+            .unwrap();
+        assert_eq!(replies.len(), batch.len());
+        for (words, reply) in batch.iter().zip(&replies) {
+            assert_expected(words, reply);
+        }
+        tried += 200;
+    }
+    assert_eq!(redis.info("server", "process_id"), process);
+    assert_eq!(redis.run::<String>("GET string"), "v");
+    assert_eq!(redis.int("ZCARD board"), 2);
+    let checks = redis.info_number("slidewin", "slidewin_checks");
+    assert!(
+        checks > tried as i64 / 10,
+        "only {checks} of {tried} were well-formed"
+    );
+    println!("| any words | {tried} vectors | {checks} decided | same process |");
+}
