@@ -5,7 +5,7 @@ VECTORS ?= 2000000
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix soak fuzz bench-cluster lint
+.PHONY: help setup build run test test-matrix bench soak fuzz bench-cluster lint
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 
 test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
 	@scripts/test-matrix
+
+bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
+	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \
+		cargo bench --locked --bench compare
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
 	@cargo test --release --locked --test suite soak::soak -- --ignored --exact --nocapture

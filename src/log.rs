@@ -47,13 +47,28 @@ pub struct Log<'a> {
     set: SortedSet<'a>,
     /// All entries.
     len: u64,
-    oldest: Option<Member>,
+    oldest: Option<Entry>,
     newest: Option<Micros>,
     /// How many of the oldest entries have expired.
     expired: u64,
     /// How many of the newest entries are untrue.
     untrue: u64,
     changes: Changes,
+}
+
+/// An entry as the sorted set has it.
+struct Entry {
+    time: Micros,
+    name: RedisString,
+}
+
+impl From<Member> for Entry {
+    fn from(member: Member) -> Self {
+        Self {
+            time: time(member.score),
+            name: member.name,
+        }
+    }
 }
 
 /// What a call has done to a log.
@@ -93,7 +108,7 @@ impl<'a> Log<'a> {
             ctx,
             name,
             len: set.len(),
-            oldest,
+            oldest: oldest.map(Entry::from),
             newest: set.last().map(|member| time(member.score)),
             expired: 0,
             untrue: 0,
@@ -248,13 +263,13 @@ impl<'a> Log<'a> {
     }
 
     fn oldest_time(&self) -> Option<Micros> {
-        self.oldest.as_ref().map(|member| time(member.score))
+        self.oldest.as_ref().map(|entry| entry.time)
     }
 
     fn remove_oldest(&mut self) {
-        if let Some(member) = self.oldest.take() {
-            self.set.remove(&member.name);
-            self.oldest = self.set.first();
+        if let Some(entry) = self.oldest.take() {
+            self.set.remove(&entry.name);
+            self.oldest = self.set.first().map(Entry::from);
             self.expired = self.expired.saturating_sub(1);
             self.changes.removed_oldest = self.changes.removed_oldest.saturating_add(1);
             self.note_removed(1);
@@ -427,6 +442,11 @@ fn score(time: Micros) -> f64 {
 /// A score as the time from which on it has passed: of a score that is no whole number, which only
 /// somebody else can have written, the next one. Infinities become the ends of the range.
 #[allow(clippy::cast_possible_truncation)]
-fn time(score: f64) -> Micros {
-    score.ceil() as Micros
+fn time(score_of_entry: f64) -> Micros {
+    let whole = score_of_entry as Micros;
+    if score(whole) < score_of_entry {
+        whole.saturating_add(1)
+    } else {
+        whole
+    }
 }

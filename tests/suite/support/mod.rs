@@ -216,6 +216,11 @@ impl Server {
         self.settings.port.expect("a server with a port")
     }
 
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Kills the process and starts a new one with the same folder and settings.
     pub fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();

@@ -1,0 +1,459 @@
+//! slidewin against what people run today: server CPU, throughput, round trips, bytes and memory.
+//!
+//! Server CPU is what the kernel has charged to the server's main thread, so it holds on a machine
+//! that does other work too. Every contestant gets the same offered load, 25,000 calls a second in
+//! pipelines of 25, on keys that hold the same number of live entries and are seeded anew before
+//! each measurement. Contestants take turns, several rounds of them; the table shows medians.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+#[path = "../tests/suite/support/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod support;
+
+use redis::ConnectionLike;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+use support::{Client, Server, Settings};
+
+const ROUNDS: usize = 3;
+const CALLS_PER_SECOND: usize = 25_000;
+const DEPTH: usize = 25;
+const PACED: Duration = Duration::from_millis(700);
+const UNPACED: Duration = Duration::from_millis(250);
+const ROUND_TRIPS: usize = 1_500;
+
+const LUA: &str = "local now = redis.call('TIME') \
+    now = now[1] + now[2] / 1000000 \
+    local window = tonumber(ARGV[2]) \
+    redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now - window) \
+    redis.call('ZADD', KEYS[1], now, string.format('%.6f', now)) \
+    local count = redis.call('ZCARD', KEYS[1]) \
+    redis.call('EXPIRE', KEYS[1], math.ceil(window)) \
+    return count <= tonumber(ARGV[1]) and 1 or 0";
+
+/// What one call sends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Contestant {
+    Ping,
+    Incr,
+    Zadd,
+    Empty,
+    Allowed,
+    DeniedRecorded,
+    DeniedSkipped,
+    WithInfo,
+    ThreeRules,
+    RecipeMulti,
+    RecipePipeline,
+    RecipeLua,
+}
+
+use Contestant::{
+    Allowed, DeniedRecorded, DeniedSkipped, Empty, Incr, Ping, RecipeLua, RecipeMulti,
+    RecipePipeline, ThreeRules, WithInfo, Zadd,
+};
+
+impl Contestant {
+    fn name(self) -> &'static str {
+        match self {
+            Ping => "PING",
+            Incr => "INCR",
+            Zadd => "ZADD of a new member",
+            Empty => "an absent key, limit 0 (empty call)",
+            Allowed => "CHECK, allowed",
+            DeniedRecorded => "CHECK, denied and recorded",
+            DeniedSkipped => "CHECK SKIPDENIED, denied",
+            WithInfo => "CHECK WITHINFO, allowed",
+            ThreeRules => "CHECK, three rules, allowed",
+            RecipeMulti => "recipe in MULTI/EXEC",
+            RecipePipeline => "recipe in a pipeline",
+            RecipeLua => "recipe as a Lua script",
+        }
+    }
+
+    /// Whether its keys hold integers or, as the recipe's do, fractional seconds.
+    fn is_recipe(self) -> bool {
+        matches!(self, RecipeMulti | RecipePipeline | RecipeLua)
+    }
+}
+
+/// Keys that hold about `live` entries while they are called at the offered rate.
+#[derive(Clone, Copy)]
+struct Load {
+    keys: usize,
+    live: usize,
+}
+
+impl Load {
+    /// In which a key gets `live` calls at the offered rate.
+    fn window_micros(self) -> i64 {
+        (self.keys * self.live * 1_000_000 / CALLS_PER_SECOND) as i64
+    }
+}
+
+struct Bench {
+    server: Server,
+    redis: Client,
+    script: String,
+    next: usize,
+}
+
+impl Bench {
+    fn start(options: &str) -> Self {
+        let server = Settings::new().options(options).start();
+        let mut redis = server.connect();
+        let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
+        Self {
+            server,
+            redis,
+            script,
+            next: 0,
+        }
+    }
+
+    /// Fills the keys with entries as old as the offered rate would have made them.
+    fn seed(&mut self, contestant: Contestant, load: Load) {
+        self.redis.run::<()>("FLUSHALL");
+        let now = self.redis.time();
+        let is_denied = matches!(contestant, DeniedRecorded | DeniedSkipped);
+        let window = if is_denied {
+            1_000_000
+        } else {
+            load.window_micros()
+        };
+        for key in 0..load.keys {
+            let mut command = redis::cmd("ZADD");
+            command.arg(format!("key:{key}"));
+            for n in 0..load.live {
+                let offset = (key * load.live + n) as i64 % 997;
+                let stamp = now - window + window * n as i64 / load.live as i64 + offset;
+                if contestant.is_recipe() {
+                    let stamp = format!("{:.6}", stamp as f64 / 1e6);
+                    command.arg(&stamp).arg(&stamp);
+                } else {
+                    command.arg(stamp).arg(stamp);
+                }
+            }
+            command.query::<i64>(&mut self.redis.0).expect("ZADD");
+        }
+    }
+
+    /// The bytes of one call to the next key, and the number of replies to it.
+    fn request(&mut self, contestant: Contestant, load: Load, out: &mut Vec<u8>) -> usize {
+        self.next += 1;
+        let key = format!("key:{}", self.next % load.keys);
+        let window = load.window_micros() as f64 / 1e6;
+        let (limit, window) = (format!("{}", load.live * 2), format!("{window:.6}"));
+        let mut send = |words: &[&str]| {
+            let _ = write!(Text(out), "*{}\r\n", words.len());
+            for word in words {
+                let _ = write!(Text(out), "${}\r\n{word}\r\n", word.len());
+            }
+        };
+        let full = load.live.to_string();
+        match contestant {
+            Ping => send(&["PING"]),
+            Incr => send(&["INCR", &format!("counter:{key}")]),
+            Zadd => {
+                let stamp = (micros() + self.next as i64 % 1_000).to_string();
+                send(&["ZADD", &key, &stamp, &stamp]);
+            }
+            Empty => send(&["SLIDEWIN.CHECK", "absent", "0", "3600", "SKIPDENIED"]),
+            Allowed => send(&["SLIDEWIN.CHECK", &key, &limit, &window]),
+            DeniedRecorded => send(&["SLIDEWIN.CHECK", &key, &full, "3600"]),
+            DeniedSkipped => send(&["SLIDEWIN.CHECK", &key, &full, "3600", "SKIPDENIED"]),
+            WithInfo => send(&["SLIDEWIN.CHECK", &key, &limit, &window, "WITHINFO"]),
+            ThreeRules => {
+                let part = |part: f64| format!("{:.6}", load.window_micros() as f64 / 1e6 / part);
+                send(&[
+                    "SLIDEWIN.CHECK",
+                    &key,
+                    &limit,
+                    &part(10.0),
+                    &limit,
+                    &part(2.0),
+                    &limit,
+                    &window,
+                ]);
+            }
+            RecipeMulti | RecipePipeline => {
+                let now = micros() as f64 / 1e6 + (self.next % 1_000) as f64 / 1e6;
+                let cutoff = format!("{:.6}", now - load.window_micros() as f64 / 1e6);
+                let now = format!("{now:.6}");
+                let seconds = load
+                    .window_micros()
+                    .div_euclid(1_000_000)
+                    .max(1)
+                    .to_string();
+                if contestant == RecipeMulti {
+                    send(&["MULTI"]);
+                }
+                send(&["ZREMRANGEBYSCORE", &key, "0", &cutoff]);
+                send(&["ZADD", &key, &now, &now]);
+                send(&["ZCARD", &key]);
+                send(&["EXPIRE", &key, &seconds]);
+                if contestant == RecipeMulti {
+                    send(&["EXEC"]);
+                    return 6;
+                }
+                return 4;
+            }
+            RecipeLua => {
+                let script = self.script.clone();
+                send(&["EVALSHA", &script, "1", &key, &limit, &window]);
+            }
+        }
+        1
+    }
+
+    fn batch(&mut self, contestant: Contestant, load: Load, calls: usize) -> Vec<redis::Value> {
+        let mut request = Vec::new();
+        let replies = (0..calls)
+            .map(|_| self.request(contestant, load, &mut request))
+            .sum();
+        self.redis
+            .0
+            .req_packed_commands(&request, 0, replies)
+            .expect("replies")
+    }
+
+    /// Server microseconds per call at the offered load.
+    fn cpu_per_call(&mut self, contestant: Contestant, load: Load) -> f64 {
+        let interval = Duration::from_secs(1) * DEPTH as u32 / CALLS_PER_SECOND as u32;
+        let (started, mut calls) = (Instant::now(), 0);
+        let before = self.cpu();
+        while started.elapsed() < PACED {
+            self.batch(contestant, load, DEPTH);
+            calls += DEPTH;
+            let due = interval * (calls / DEPTH) as u32;
+            std::thread::sleep(due.saturating_sub(started.elapsed()));
+        }
+        (self.cpu() - before) / calls as f64
+    }
+
+    fn calls_per_second(&mut self, contestant: Contestant, load: Load) -> f64 {
+        let (started, mut calls) = (Instant::now(), 0);
+        while started.elapsed() < UNPACED {
+            self.batch(contestant, load, 4 * DEPTH);
+            calls += 4 * DEPTH;
+        }
+        calls as f64 / started.elapsed().as_secs_f64()
+    }
+
+    /// Microseconds of one call at a time: the median and the 99th of a hundred.
+    fn round_trips(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
+        let mut times: Vec<f64> = (0..ROUND_TRIPS)
+            .map(|_| {
+                let started = Instant::now();
+                self.batch(contestant, load, 1);
+                started.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        (times[ROUND_TRIPS / 2], times[ROUND_TRIPS * 99 / 100])
+    }
+
+    /// Microseconds that the server's main thread has run.
+    fn cpu(&self) -> f64 {
+        let pid = self.server.pid();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).unwrap();
+        let nanos: f64 = stat.split(' ').next().unwrap().parse().unwrap();
+        nanos / 1_000.0
+    }
+
+    fn network(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
+        let mut read = |field| self.redis.info_number("stats", field) as f64;
+        let before = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let idle = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let own = (idle.0 - before.0, idle.1 - before.1);
+        for _ in 0..10 {
+            self.batch(contestant, load, 100);
+        }
+        let mut read = |field| self.redis.info_number("stats", field) as f64;
+        let after = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let per_call = |after: f64, idle: f64, own: f64| (after - idle - own) / 1_000.0;
+        (
+            per_call(after.0, idle.0, own.0),
+            per_call(after.1, idle.1, own.1),
+        )
+    }
+}
+
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl std::fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn micros() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.unwrap().as_micros() as i64
+}
+
+/// The median, and how far the extremes lie apart in percent of it.
+fn median(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    (
+        median,
+        (values[values.len() - 1] - values[0]) / median * 100.0,
+    )
+}
+
+fn main() {
+    let load = |live: usize| Load {
+        keys: (100_000 / live).clamp(10, 2_000),
+        live,
+    };
+    let mut bench = Bench::start("");
+    let fifty = [
+        Ping,
+        Incr,
+        Zadd,
+        Empty,
+        Allowed,
+        DeniedRecorded,
+        DeniedSkipped,
+        WithInfo,
+        ThreeRules,
+        RecipeMulti,
+        RecipePipeline,
+        RecipeLua,
+    ];
+    let sizes = [Zadd, Allowed, RecipeMulti, RecipeLua];
+    let mut cpu: BTreeMap<(usize, Contestant), Vec<f64>> = BTreeMap::new();
+    let mut speed: BTreeMap<Contestant, Vec<f64>> = BTreeMap::new();
+    let mut trips: BTreeMap<Contestant, Vec<(f64, f64)>> = BTreeMap::new();
+    for round in 1..=ROUNDS {
+        eprintln!("bench: round {round} of {ROUNDS}");
+        for contestant in fifty {
+            let load = load(50);
+            bench.seed(contestant, load);
+            let micros = bench.cpu_per_call(contestant, load);
+            cpu.entry((50, contestant)).or_default().push(micros);
+            let trip = bench.round_trips(contestant, load);
+            trips.entry(contestant).or_default().push(trip);
+            let calls = bench.calls_per_second(contestant, load);
+            speed.entry(contestant).or_default().push(calls);
+        }
+        for live in [7, 500, 50_000] {
+            for contestant in sizes {
+                bench.seed(contestant, load(live));
+                let micros = bench.cpu_per_call(contestant, load(live));
+                cpu.entry((live, contestant)).or_default().push(micros);
+            }
+        }
+    }
+    eprintln!("bench: bytes and memory");
+    let mut persistent = Bench::start("--appendonly yes");
+    let version = support::server_version().trim().to_owned();
+    println!("{version}\n");
+    println!("| 50 live entries a key | server CPU µs | spread | calls/s | p50 µs | p99 µs | bytes in | bytes out | AOF bytes | bytes a key |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    for contestant in fifty {
+        let load = load(50);
+        let (micros, spread) = median(cpu[&(50, contestant)].clone());
+        let (calls, _) = median(speed[&contestant].clone());
+        let (p50, _) = median(trips[&contestant].iter().map(|trip| trip.0).collect());
+        let (p99, _) = median(trips[&contestant].iter().map(|trip| trip.1).collect());
+        persistent.seed(contestant, load);
+        let (sent, received) = persistent.network(contestant, load);
+        let size = |bench: &Bench| {
+            std::thread::sleep(Duration::from_millis(50));
+            std::fs::metadata(bench.server.append_only_path())
+                .unwrap()
+                .len() as f64
+        };
+        let before = size(&persistent);
+        for _ in 0..10 {
+            persistent.batch(contestant, load, 100);
+        }
+        let appended = (size(&persistent) - before) / 1_000.0;
+        let memory: Option<i64> = persistent.redis.run("MEMORY USAGE key:1 SAMPLES 0");
+        let memory = memory.unwrap_or(0);
+        println!(
+            "| {} | {micros:.1} | {spread:.0} % | {calls:.0} | {p50:.0} | {p99:.0} | {sent:.0} | {received:.0} | {appended:.0} | {memory} |",
+            contestant.name()
+        );
+    }
+    println!("\n| server CPU µs by live entries | 7 | 50 | 500 | 50,000 |\n| --- | --- | --- | --- | --- |");
+    for contestant in sizes {
+        let at = |live| median(cpu[&(live, contestant)].clone()).0;
+        println!(
+            "| {} | {:.1} | {:.1} | {:.1} | {:.1} |",
+            contestant.name(),
+            at(7),
+            at(50),
+            at(500),
+            at(50_000)
+        );
+    }
+    let at = |live, contestant| median(cpu[&(live, contestant)].clone()).0;
+    let budgets = [
+        (
+            "allowed / ZADD, 50 entries",
+            at(50, Allowed) / at(50, Zadd),
+            1.15,
+        ),
+        (
+            "allowed / ZADD, 7 entries",
+            at(7, Allowed) / at(7, Zadd),
+            1.45,
+        ),
+        (
+            "allowed / recipe in MULTI",
+            at(50, Allowed) / at(50, RecipeMulti),
+            0.5,
+        ),
+        ("allowed / Lua", at(50, Allowed) / at(50, RecipeLua), 0.42),
+        (
+            "denied SKIPDENIED / Lua",
+            at(50, DeniedSkipped) / at(50, RecipeLua),
+            0.20,
+        ),
+        (
+            "denied SKIPDENIED / empty call",
+            at(50, DeniedSkipped) / at(50, Empty),
+            1.7,
+        ),
+        ("WITHINFO / plain", at(50, WithInfo) / at(50, Allowed), 1.15),
+        (
+            "three rules / one",
+            at(50, ThreeRules) / at(50, Allowed),
+            2.0,
+        ),
+        (
+            "allowed, 50,000 / 500 entries",
+            at(50_000, Allowed) / at(500, Allowed),
+            1.5,
+        ),
+    ];
+    println!("\n| ratio | measured | budget | |\n| --- | --- | --- | --- |");
+    for (what, ratio, budget) in budgets {
+        let verdict = if ratio > budget { "over budget" } else { "" };
+        println!("| {what} | {ratio:.2} | {budget:.2} | {verdict} |");
+    }
+}
