@@ -272,6 +272,21 @@ impl Bench {
         nanos / 1_000.0
     }
 
+    /// Bytes that a call adds to the append-only file.
+    fn appended(&mut self, contestant: Contestant, load: Load) -> f64 {
+        let size = |bench: &Self| {
+            std::thread::sleep(Duration::from_millis(20));
+            let path = bench.server.append_only_path();
+            std::fs::metadata(path).unwrap().len() as f64
+        };
+        let before = size(self);
+        for _ in 0..10 {
+            self.batch(contestant, load, 100);
+        }
+        (size(self) - before) / 1_000.0
+    }
+
+    /// Bytes that a call sends and receives.
     fn network(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
         let mut read = |field| self.redis.info_number("stats", field) as f64;
         let before = (
@@ -323,137 +338,180 @@ fn median(mut values: Vec<f64>) -> (f64, f64) {
     )
 }
 
-fn main() {
-    let load = |live: usize| Load {
+const FIFTY: [Contestant; 12] = [
+    Ping,
+    Incr,
+    Zadd,
+    Empty,
+    Allowed,
+    DeniedRecorded,
+    DeniedSkipped,
+    WithInfo,
+    ThreeRules,
+    RecipeMulti,
+    RecipePipeline,
+    RecipeLua,
+];
+const SIZES: [usize; 4] = [7, 50, 500, 50_000];
+const GROWING: [Contestant; 4] = [Zadd, Allowed, RecipeMulti, RecipeLua];
+
+fn load(live: usize) -> Load {
+    Load {
         keys: (100_000 / live).clamp(10, 2_000),
         live,
-    };
-    let mut bench = Bench::start("");
-    let fifty = [
-        Ping,
-        Incr,
-        Zadd,
-        Empty,
-        Allowed,
-        DeniedRecorded,
-        DeniedSkipped,
-        WithInfo,
-        ThreeRules,
-        RecipeMulti,
-        RecipePipeline,
-        RecipeLua,
-    ];
-    let sizes = [Zadd, Allowed, RecipeMulti, RecipeLua];
-    let mut cpu: BTreeMap<(usize, Contestant), Vec<f64>> = BTreeMap::new();
-    let mut speed: BTreeMap<Contestant, Vec<f64>> = BTreeMap::new();
-    let mut trips: BTreeMap<Contestant, Vec<(f64, f64)>> = BTreeMap::new();
-    for round in 1..=ROUNDS {
-        eprintln!("bench: round {round} of {ROUNDS}");
-        for contestant in fifty {
-            let load = load(50);
-            bench.seed(contestant, load);
-            let micros = bench.cpu_per_call(contestant, load);
-            cpu.entry((50, contestant)).or_default().push(micros);
-            let trip = bench.round_trips(contestant, load);
-            trips.entry(contestant).or_default().push(trip);
-            let calls = bench.calls_per_second(contestant, load);
-            speed.entry(contestant).or_default().push(calls);
-        }
-        for live in [7, 500, 50_000] {
-            for contestant in sizes {
-                bench.seed(contestant, load(live));
-                let micros = bench.cpu_per_call(contestant, load(live));
-                cpu.entry((live, contestant)).or_default().push(micros);
+    }
+}
+
+/// What every round measured.
+#[derive(Default)]
+struct Results {
+    cpu: BTreeMap<(usize, Contestant), Vec<f64>>,
+    speed: BTreeMap<Contestant, Vec<f64>>,
+    trips: BTreeMap<Contestant, Vec<(f64, f64)>>,
+}
+
+impl Results {
+    fn measure() -> Self {
+        let mut results = Self::default();
+        let mut bench = Bench::start("");
+        for round in 1..=ROUNDS {
+            eprintln!("bench: round {round} of {ROUNDS}");
+            for live in SIZES {
+                let contestants = if live == 50 { &FIFTY[..] } else { &GROWING };
+                for contestant in contestants.iter().copied() {
+                    let load = load(live);
+                    bench.seed(contestant, load);
+                    let micros = bench.cpu_per_call(contestant, load);
+                    let key = (live, contestant);
+                    results.cpu.entry(key).or_default().push(micros);
+                    if live == 50 {
+                        let trip = bench.round_trips(contestant, load);
+                        results.trips.entry(contestant).or_default().push(trip);
+                        let calls = bench.calls_per_second(contestant, load);
+                        results.speed.entry(contestant).or_default().push(calls);
+                    }
+                }
             }
         }
+        results
     }
-    eprintln!("bench: bytes and memory");
-    let mut persistent = Bench::start("--appendonly yes");
-    let version = support::server_version().trim().to_owned();
-    println!("{version}\n");
-    println!("| 50 live entries a key | server CPU µs | spread | calls/s | p50 µs | p99 µs | bytes in | bytes out | AOF bytes | bytes a key |");
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    for contestant in fifty {
-        let load = load(50);
-        let (micros, spread) = median(cpu[&(50, contestant)].clone());
-        let (calls, _) = median(speed[&contestant].clone());
-        let (p50, _) = median(trips[&contestant].iter().map(|trip| trip.0).collect());
-        let (p99, _) = median(trips[&contestant].iter().map(|trip| trip.1).collect());
-        persistent.seed(contestant, load);
-        let (sent, received) = persistent.network(contestant, load);
-        let size = |bench: &Bench| {
-            std::thread::sleep(Duration::from_millis(50));
-            std::fs::metadata(bench.server.append_only_path())
-                .unwrap()
-                .len() as f64
-        };
-        let before = size(&persistent);
-        for _ in 0..10 {
-            persistent.batch(contestant, load, 100);
+
+    fn cpu(&self, live: usize, contestant: Contestant) -> f64 {
+        median(self.cpu[&(live, contestant)].clone()).0
+    }
+
+    fn print_contestants(&self) {
+        let mut bench = Bench::start("--appendonly yes --appendfsync no");
+        println!("| 50 live entries a key | server CPU µs | spread | calls/s | p50 µs | p99 µs | bytes in | bytes out | AOF bytes |");
+        println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+        for contestant in FIFTY {
+            let load = load(50);
+            let (micros, spread) = median(self.cpu[&(50, contestant)].clone());
+            let (calls, _) = median(self.speed[&contestant].clone());
+            let trips = &self.trips[&contestant];
+            let (p50, _) = median(trips.iter().map(|trip| trip.0).collect());
+            let (p99, _) = median(trips.iter().map(|trip| trip.1).collect());
+            bench.seed(contestant, load);
+            let (sent, received) = bench.network(contestant, load);
+            let appended = bench.appended(contestant, load);
+            println!(
+                "| {} | {micros:.1} | {spread:.0} % | {calls:.0} | {p50:.0} | {p99:.0} | {sent:.0} | {received:.0} | {appended:.0} |",
+                contestant.name()
+            );
         }
-        let appended = (size(&persistent) - before) / 1_000.0;
-        let memory: Option<i64> = persistent.redis.run("MEMORY USAGE key:1 SAMPLES 0");
-        let memory = memory.unwrap_or(0);
-        println!(
-            "| {} | {micros:.1} | {spread:.0} % | {calls:.0} | {p50:.0} | {p99:.0} | {sent:.0} | {received:.0} | {appended:.0} | {memory} |",
-            contestant.name()
-        );
     }
-    println!("\n| server CPU µs by live entries | 7 | 50 | 500 | 50,000 |\n| --- | --- | --- | --- | --- |");
-    for contestant in sizes {
-        let at = |live| median(cpu[&(live, contestant)].clone()).0;
-        println!(
-            "| {} | {:.1} | {:.1} | {:.1} | {:.1} |",
-            contestant.name(),
-            at(7),
-            at(50),
-            at(500),
-            at(50_000)
-        );
+
+    fn print_sizes(&self) {
+        println!("\n| server CPU µs by live entries | 7 | 50 | 500 | 50,000 |");
+        println!("| --- | --- | --- | --- | --- |");
+        for contestant in GROWING {
+            let micros = SIZES.map(|live| format!("{:.1}", self.cpu(live, contestant)));
+            println!("| {} | {} |", contestant.name(), micros.join(" | "));
+        }
     }
-    let at = |live, contestant| median(cpu[&(live, contestant)].clone()).0;
-    let budgets = [
-        (
-            "allowed / ZADD, 50 entries",
-            at(50, Allowed) / at(50, Zadd),
-            1.15,
-        ),
-        (
-            "allowed / ZADD, 7 entries",
-            at(7, Allowed) / at(7, Zadd),
-            1.45,
-        ),
-        (
-            "allowed / recipe in MULTI",
-            at(50, Allowed) / at(50, RecipeMulti),
-            0.5,
-        ),
-        ("allowed / Lua", at(50, Allowed) / at(50, RecipeLua), 0.42),
-        (
-            "denied SKIPDENIED / Lua",
-            at(50, DeniedSkipped) / at(50, RecipeLua),
-            0.20,
-        ),
-        (
-            "denied SKIPDENIED / empty call",
-            at(50, DeniedSkipped) / at(50, Empty),
-            1.7,
-        ),
-        ("WITHINFO / plain", at(50, WithInfo) / at(50, Allowed), 1.15),
-        (
-            "three rules / one",
-            at(50, ThreeRules) / at(50, Allowed),
-            2.0,
-        ),
-        (
-            "allowed, 50,000 / 500 entries",
-            at(50_000, Allowed) / at(500, Allowed),
-            1.5,
-        ),
-    ];
-    println!("\n| ratio | measured | budget | |\n| --- | --- | --- | --- |");
-    for (what, ratio, budget) in budgets {
-        let verdict = if ratio > budget { "over budget" } else { "" };
-        println!("| {what} | {ratio:.2} | {budget:.2} | {verdict} |");
+
+    fn print_budgets(&self) {
+        let at = |live, contestant| self.cpu(live, contestant);
+        let budgets = [
+            (
+                "allowed / ZADD, 50 entries",
+                at(50, Allowed) / at(50, Zadd),
+                1.15,
+            ),
+            (
+                "allowed / ZADD, 7 entries",
+                at(7, Allowed) / at(7, Zadd),
+                1.45,
+            ),
+            (
+                "allowed / recipe in MULTI",
+                at(50, Allowed) / at(50, RecipeMulti),
+                0.5,
+            ),
+            ("allowed / Lua", at(50, Allowed) / at(50, RecipeLua), 0.42),
+            (
+                "denied SKIPDENIED / Lua",
+                at(50, DeniedSkipped) / at(50, RecipeLua),
+                0.20,
+            ),
+            (
+                "denied SKIPDENIED / empty call",
+                at(50, DeniedSkipped) / at(50, Empty),
+                1.7,
+            ),
+            ("WITHINFO / plain", at(50, WithInfo) / at(50, Allowed), 1.15),
+            (
+                "three rules / one",
+                at(50, ThreeRules) / at(50, Allowed),
+                2.0,
+            ),
+            (
+                "allowed, 50,000 / 500 entries",
+                at(50_000, Allowed) / at(500, Allowed),
+                1.5,
+            ),
+        ];
+        println!("\n| ratio of server CPU | measured | budget | |\n| --- | --- | --- | --- |");
+        for (what, ratio, budget) in budgets {
+            let verdict = if ratio > budget { "over budget" } else { "" };
+            println!("| {what} | {ratio:.2} | {budget:.2} | {verdict} |");
+        }
     }
+}
+
+/// Memory of a key by its entries, and what a larger compact encoding saves.
+fn print_memory() {
+    let mut bench = Bench::start("");
+    println!("\n| entries a key | bytes | bytes an entry | with zset-max-listpack-entries 512 |");
+    println!("| --- | --- | --- | --- |");
+    for entries in [10, 100, 128, 129, 512, 1_000, 100_000] {
+        let mut bytes = [128, 512].map(|compact| {
+            let redis = &mut bench.redis;
+            redis.run::<()>(&format!("CONFIG SET zset-max-listpack-entries {compact}"));
+            redis.run::<()>("FLUSHALL");
+            for _ in 0..entries / 1_000 {
+                redis.int("SLIDEWIN.CHECK k 1000000 3600 COST 1000");
+            }
+            if entries % 1_000 > 0 {
+                redis.int(&format!(
+                    "SLIDEWIN.CHECK k 1000000 3600 COST {}",
+                    entries % 1_000
+                ));
+            }
+            redis.int("MEMORY USAGE k SAMPLES 0")
+        });
+        bytes.sort_unstable_by(|a, b| b.cmp(a));
+        let each = bytes[0] as f64 / f64::from(entries);
+        println!("| {entries} | {} | {each:.0} | {} |", bytes[0], bytes[1]);
+    }
+}
+
+fn main() {
+    let results = Results::measure();
+    eprintln!("bench: bytes and memory");
+    println!("{}\n", support::server_version().trim());
+    results.print_contestants();
+    results.print_sizes();
+    print_memory();
+    results.print_budgets();
 }

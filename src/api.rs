@@ -54,7 +54,8 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_UnlinkKey RedisModule_GetAbsExpire RedisModule_SetAbsExpire
         RedisModule_ZsetAdd RedisModule_ZsetRem RedisModule_ZsetFirstInScoreRange
         RedisModule_ZsetLastInScoreRange RedisModule_ZsetRangeCurrentElement
-        RedisModule_ZsetRangeStop RedisModule_CreateStringFromLongLong RedisModule_Replicate
+        RedisModule_ZsetRangeStop RedisModule_ZsetRangeEndReached
+        RedisModule_CreateStringFromLongLong RedisModule_Replicate
         RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
         RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
         RedisModule_CreateCommand RedisModule_Log RedisModule_Call RedisModule_CreateString RedisModule_StringPtrLen
@@ -109,6 +110,38 @@ pub struct SortedSet<'a> {
     ctx: &'a Context,
 }
 
+/// Where in a range of scores an iteration starts.
+#[derive(Clone, Copy)]
+enum End {
+    First,
+    Last,
+}
+
+/// An iteration at a member, ended when dropped.
+struct Range<'a> {
+    set: &'a SortedSet<'a>,
+}
+
+impl Range<'_> {
+    fn current(&self) -> Option<Member> {
+        let mut score = 0.0;
+        // SAFETY: fact 2; an iteration is under way, and the new string is owned by the wrapper.
+        let name =
+            unsafe { required!(RedisModule_ZsetRangeCurrentElement)(self.set.key, &raw mut score) };
+        (!name.is_null()).then(|| Member {
+            score,
+            name: RedisString::from_redis_module_string(self.set.ctx.ctx, name),
+        })
+    }
+}
+
+impl Drop for Range<'_> {
+    fn drop(&mut self) {
+        // SAFETY: fact 2; ending an iteration twice is harmless.
+        unsafe { required!(RedisModule_ZsetRangeStop)(self.set.key) };
+    }
+}
+
 /// A member of a sorted set and its score.
 pub struct Member {
     /// The score, never NaN.
@@ -140,37 +173,44 @@ impl<'a> SortedSet<'a> {
         len as u64
     }
 
-    /// The member with the lowest score.
-    pub fn first(&self) -> Option<Member> {
-        // SAFETY: fact 1.
-        self.end(unsafe { required!(RedisModule_ZsetFirstInScoreRange) })
+    /// The member with the lowest score, if that is at most `max`.
+    pub fn first_up_to(&self, max: f64) -> Option<Member> {
+        self.range(End::First, f64::NEG_INFINITY, max)?.current()
     }
 
     /// The member with the highest score.
     pub fn last(&self) -> Option<Member> {
-        // SAFETY: fact 1.
-        self.end(unsafe { required!(RedisModule_ZsetLastInScoreRange) })
+        let range = self.range(End::Last, f64::NEG_INFINITY, f64::INFINITY);
+        range?.current()
     }
 
-    fn end(
-        &self,
-        seek: unsafe extern "C" fn(*mut raw::RedisModuleKey, f64, f64, c_int, c_int) -> c_int,
-    ) -> Option<Member> {
+    /// Whether a member's score is at most `max`.
+    pub fn has_up_to(&self, max: f64) -> bool {
+        self.range(End::First, f64::NEG_INFINITY, max).is_some()
+    }
+
+    /// Whether a member's score is above `min`.
+    pub fn has_above(&self, min: f64) -> bool {
+        self.range(End::First, min, f64::INFINITY).is_some()
+    }
+
+    /// Starts an iteration at one end of a range of scores, above `min` or from minus infinity and
+    /// up to `max`; `None` when no member is in it.
+    fn range(&self, end: End, min: f64, max: f64) -> Option<Range<'_>> {
         if self.len() == 0 {
             return None;
         }
-        let mut score = 0.0;
-        // SAFETY: fact 2; the key is a sorted set that is not empty, and the iterator ends here.
-        let name = unsafe {
-            seek(self.key, f64::NEG_INFINITY, f64::INFINITY, 0, 0);
-            let name = required!(RedisModule_ZsetRangeCurrentElement)(self.key, &raw mut score);
-            required!(RedisModule_ZsetRangeStop)(self.key);
-            name
-        };
-        (!name.is_null()).then(|| Member {
-            score,
-            name: RedisString::from_redis_module_string(self.ctx.ctx, name),
-        })
+        let above_min = c_int::from(min.is_finite());
+        // SAFETY: fact 2; the key is a sorted set that is not empty, and `Range` ends the iteration.
+        unsafe {
+            let seek = match end {
+                End::First => required!(RedisModule_ZsetFirstInScoreRange),
+                End::Last => required!(RedisModule_ZsetLastInScoreRange),
+            };
+            seek(self.key, min, max, above_min, 0);
+            let range = Range { set: self };
+            (required!(RedisModule_ZsetRangeEndReached)(self.key) == 0).then_some(range)
+        }
     }
 
     /// The handle for a change: null only when an absent key was opened for reading. (The server
@@ -243,20 +283,58 @@ impl Drop for SortedSet<'_> {
     }
 }
 
-/// Sends a command on the named key to replicas and the append-only file.
-pub fn replicate(ctx: &Context, command: &CStr, key: &RedisString, arguments: &[&RedisString]) {
-    let arguments: Vec<_> = arguments.iter().map(|argument| argument.inner).collect();
-    // SAFETY: `s` takes one string and `v` a pointer and a length; all outlive the call.
+/// What follows the key in a replicated command.
+pub enum Effect<'a> {
+    /// `UNLINK key`
+    Unlink,
+    /// `ZREMRANGEBYRANK key first last`
+    RemoveByRank(i64, i64),
+    /// `ZREMRANGEBYSCORE key (after +inf`
+    RemoveAfter(Micros),
+    /// `ZADD key score member ...`, each string being both.
+    Add(&'a [RedisString]),
+    /// `PEXPIREAT key ms`
+    Expire(i64),
+}
+
+/// Sends an effect on the named key to replicas and the append-only file.
+pub fn replicate(ctx: &Context, key: &RedisString, effect: &Effect) {
+    let (ctx, key) = (ctx.ctx, key.inner);
+    // SAFETY: every format names the types of the arguments after it, which outlive the call: `s` a
+    // string, `l` a long long, `c` a NUL-terminated text, `v` a pointer to strings and their number.
     unsafe {
-        required!(RedisModule_Replicate)(
-            ctx.ctx,
-            command.as_ptr(),
-            c"sv".as_ptr(),
-            key.inner,
-            arguments.as_ptr(),
-            arguments.len(),
-        );
-    }
+        let send = required!(RedisModule_Replicate);
+        match effect {
+            Effect::Unlink => send(ctx, c"UNLINK".as_ptr(), c"s".as_ptr(), key),
+            Effect::RemoveByRank(first, last) => {
+                let command = c"ZREMRANGEBYRANK".as_ptr();
+                send(ctx, command, c"sll".as_ptr(), key, *first, *last)
+            }
+            Effect::RemoveAfter(after) => {
+                let command = c"ZREMRANGEBYSCORE".as_ptr();
+                let after = CString::new(format!("({after}")).unwrap_or_default();
+                let max = c"+inf".as_ptr();
+                send(ctx, command, c"scc".as_ptr(), key, after.as_ptr(), max)
+            }
+            Effect::Add([one]) => {
+                let command = c"ZADD".as_ptr();
+                send(ctx, command, c"sss".as_ptr(), key, one.inner, one.inner)
+            }
+            Effect::Add(many) => {
+                let command = c"ZADD".as_ptr();
+                let pairs: Vec<_> = many.iter().flat_map(|one| [one.inner; 2]).collect();
+                send(
+                    ctx,
+                    command,
+                    c"sv".as_ptr(),
+                    key,
+                    pairs.as_ptr(),
+                    pairs.len(),
+                )
+            }
+            Effect::Expire(at_ms) => send(ctx, c"PEXPIREAT".as_ptr(), c"sl".as_ptr(), key, *at_ms),
+        }
+    };
 }
 
 /// Tells watchers and tracking clients that the key has changed.

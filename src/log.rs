@@ -27,7 +27,7 @@
 //! plain commands that replay to the same bytes without a clock and without the module, and the
 //! events that core would send. An unchanged log publishes nothing.
 
-use crate::api::{self, digits, Access, Member, SortedSet};
+use crate::api::{self, digits, Access, Effect, Member, SortedSet};
 use crate::decimal;
 use crate::error::Error;
 use crate::rule::{Micros, Window, MAX_TIME};
@@ -47,28 +47,17 @@ pub struct Log<'a> {
     set: SortedSet<'a>,
     /// All entries.
     len: u64,
-    oldest: Option<Entry>,
-    newest: Option<Micros>,
+    /// The oldest entry as it was when the log was opened, for the first removal.
+    oldest: Option<Member>,
+    /// Entries up to this time are removed or counted as expired.
+    cutoff: Micros,
     /// How many of the oldest entries have expired.
     expired: u64,
     /// How many of the newest entries are untrue.
     untrue: u64,
+    /// The time of the newest entry, once it was needed.
+    newest: Option<Micros>,
     changes: Changes,
-}
-
-/// An entry as the sorted set has it.
-struct Entry {
-    time: Micros,
-    name: RedisString,
-}
-
-impl From<Member> for Entry {
-    fn from(member: Member) -> Self {
-        Self {
-            time: time(member.score),
-            name: member.name,
-        }
-    }
 }
 
 /// What a call has done to a log.
@@ -100,7 +89,7 @@ impl<'a> Log<'a> {
             error
         };
         let set = SortedSet::open(ctx, name, access).ok_or_else(|| refused(Error::WrongType))?;
-        let oldest = set.first();
+        let oldest = set.first_up_to(f64::INFINITY);
         if oldest.as_ref().is_some_and(|member| !is_entry(member)) {
             return Err(refused(Error::NotALog));
         }
@@ -108,18 +97,19 @@ impl<'a> Log<'a> {
             ctx,
             name,
             len: set.len(),
-            oldest: oldest.map(Entry::from),
-            newest: set.last().map(|member| time(member.score)),
+            oldest,
+            cutoff: Micros::MIN,
             expired: 0,
             untrue: 0,
+            newest: None,
             changes: Changes::default(),
             set,
         })
     }
 
-    /// The time of the newest entry, untrue ones included.
-    pub fn newest(&self) -> Option<Micros> {
-        self.newest
+    /// Whether there are entries after a time.
+    pub fn has_after(&self, time: Micros) -> bool {
+        self.set.has_above(score(time))
     }
 
     /// Entries that are neither expired nor untrue.
@@ -131,23 +121,24 @@ impl<'a> Log<'a> {
 
     /// Of these, the entries after a time.
     pub fn live_after(&self, cutoff: Micros) -> Result<u64, Error> {
-        if self.newest.is_none_or(|newest| newest <= cutoff) {
-            Ok(0)
-        } else if self.expired == 0 && self.oldest_time() > Some(cutoff) {
+        if cutoff <= self.cutoff || !self.set.has_up_to(score(cutoff)) {
             Ok(self.live())
-        } else {
+        } else if self.has_after(cutoff) {
             let after = self.count(Some(cutoff), None)?;
             Ok(after.saturating_sub(self.untrue))
+        } else {
+            Ok(0)
         }
     }
 
     /// The time of an entry by its rank: 0 is the newest one that is not untrue.
     pub fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error> {
         let newer = self.untrue.saturating_add(rank);
+        let time_of = |member: Member| time(member.score);
         match self.len.checked_sub(newer) {
             None | Some(0) => Ok(None),
-            Some(1) => Ok(self.set.first().map(|member| time(member.score))),
-            Some(_) if newer == 0 => Ok(self.newest),
+            Some(1) => Ok(self.set.first_up_to(f64::INFINITY).map(time_of)),
+            Some(_) if newer == 0 => Ok(self.newest.or_else(|| self.set.last().map(time_of))),
             Some(index) => self.time_at(index.saturating_sub(1)).map(Some),
         }
     }
@@ -159,9 +150,10 @@ impl<'a> Log<'a> {
 
     /// Leaves entries up to a time out of account, removing nothing.
     pub fn overlook_expired(&mut self, cutoff: Micros) -> Result<(), Error> {
-        if self.oldest_time().is_some_and(|oldest| oldest <= cutoff) {
+        if self.set.has_up_to(score(cutoff)) {
             self.expired = self.count(None, Some(cutoff))?;
         }
+        self.cutoff = cutoff;
         Ok(())
     }
 
@@ -173,15 +165,21 @@ impl<'a> Log<'a> {
 
     /// Removes entries up to a time; of more than `MAX_REMOVED` the rest is left out of account.
     pub fn trim(&mut self, cutoff: Micros) -> Result<(), Error> {
-        if self.newest.is_some_and(|newest| newest <= cutoff) {
+        let up_to_cutoff = |member: &Member| time(member.score) <= cutoff;
+        let mut expired = self.oldest.take().filter(up_to_cutoff);
+        if expired.is_some() && !self.has_after(cutoff) {
             self.unlink();
+            expired = None;
         }
-        while self.changes.removed < MAX_REMOVED
-            && self.oldest_time().is_some_and(|oldest| oldest <= cutoff)
-        {
-            self.remove_oldest();
+        while let Some(member) = expired {
+            if self.changes.removed >= MAX_REMOVED {
+                return self.overlook_expired(cutoff);
+            }
+            self.remove_oldest(&member);
+            expired = self.set.first_up_to(score(cutoff));
         }
-        self.overlook_expired(cutoff)
+        self.cutoff = cutoff;
+        Ok(())
     }
 
     /// Removes entries after a time; of too many the rest is left out of account.
@@ -214,7 +212,9 @@ impl<'a> Log<'a> {
             .saturating_add(adding)
             .saturating_sub(self.changes.removed);
         for _ in 0..surplus.min(budget) {
-            self.remove_oldest();
+            if let Some(member) = self.set.first_up_to(f64::INFINITY) {
+                self.remove_oldest(&member);
+            }
         }
     }
 
@@ -229,13 +229,18 @@ impl<'a> Log<'a> {
             }
             self.changes.added.push(name);
             self.len = self.len.saturating_add(1);
-            self.newest = self.newest.max(Some(stamp));
+            self.newest = Some(stamp);
             stamp = stamp.saturating_add(1);
+        }
+        if self.newest.is_some_and(|newest| self.has_after(newest)) {
+            // The clock was set back.
+            self.newest = self.set.last().map(|member| time(member.score));
         }
         Ok(())
     }
 
-    /// Lets the key expire when the newest entry is out of a window, unless it lives longer.
+    /// After entries were added: lets the key expire when its newest one is out of a window, unless
+    /// it lives longer.
     pub fn expire_after(&mut self, window: Window) {
         let Some(newest) = self.newest else { return };
         let leaves_at = window.leaves_at(newest).max(0).unsigned_abs();
@@ -262,24 +267,16 @@ impl<'a> Log<'a> {
         self.removed()
     }
 
-    fn oldest_time(&self) -> Option<Micros> {
-        self.oldest.as_ref().map(|entry| entry.time)
-    }
-
-    fn remove_oldest(&mut self) {
-        if let Some(entry) = self.oldest.take() {
-            self.set.remove(&entry.name);
-            self.oldest = self.set.first().map(Entry::from);
-            self.expired = self.expired.saturating_sub(1);
-            self.changes.removed_oldest = self.changes.removed_oldest.saturating_add(1);
-            self.note_removed(1);
-        }
+    fn remove_oldest(&mut self, member: &Member) {
+        self.set.remove(&member.name);
+        self.expired = self.expired.saturating_sub(1);
+        self.changes.removed_oldest = self.changes.removed_oldest.saturating_add(1);
+        self.note_removed(1);
     }
 
     fn remove_newest(&mut self) {
         if let Some(member) = self.set.last() {
             self.set.remove(&member.name);
-            self.newest = self.set.last().map(|member| time(member.score));
             self.changes.removed_newest = self.changes.removed_newest.saturating_add(1);
             self.note_removed(1);
         }
@@ -291,8 +288,6 @@ impl<'a> Log<'a> {
             self.changes.lost_expiry = self.set.expiry();
             self.set.unlink();
             self.note_removed(self.len);
-            self.oldest = None;
-            self.newest = None;
             self.expired = 0;
             self.untrue = 0;
         }
@@ -369,50 +364,34 @@ impl<'a> Log<'a> {
     /// Replicates and announces what was changed.
     fn publish(&mut self) {
         let changes = std::mem::take(&mut self.changes);
-        let mut events = Vec::new();
-        let mut send = |command, arguments: &[&RedisString], class, event: &'static CStr| {
-            api::replicate(self.ctx, command, self.name, arguments);
-            events.push((class, event));
-        };
-        if changes.unlinked {
-            send(c"UNLINK", &[], NotifyEvent::GENERIC, c"del");
+        let newest = (changes.removed_newest > 0).then(|| {
+            let ranks = (changes.removed_newest.saturating_neg(), -1);
+            let by_rank = (Effect::RemoveByRank(ranks.0, ranks.1), REMOVED_BY_RANK);
+            let by_score = |after| (Effect::RemoveAfter(after), REMOVED_BY_SCORE);
+            changes.removed_after.map_or(by_rank, by_score)
+        });
+        let oldest = (changes.removed_oldest > 0).then(|| {
+            let last = changes.removed_oldest.saturating_sub(1);
+            (Effect::RemoveByRank(0, last), REMOVED_BY_RANK)
+        });
+        let added = !changes.added.is_empty();
+        let effects = [
+            changes.unlinked.then_some((Effect::Unlink, DELETED)),
+            newest,
+            oldest,
+            added.then_some((Effect::Add(&changes.added), ADDED)),
+            changes.expiry.map(|at_ms| (Effect::Expire(at_ms), EXPIRES)),
+        ];
+        self.set.close();
+        let effects = || effects.iter().flatten();
+        for (effect, _) in effects() {
+            api::replicate(self.ctx, self.name, effect);
         }
-        if let Some(horizon) = changes.removed_after {
-            let null = std::ptr::null_mut();
-            let min = RedisString::create_from_slice(null, format!("({horizon}").as_bytes());
-            let max = RedisString::create_from_slice(null, b"+inf");
-            let event = c"zremrangebyscore";
-            send(c"ZREMRANGEBYSCORE", &[&min, &max], NotifyEvent::ZSET, event);
-        } else if changes.removed_newest > 0 {
-            let (from, to) = (digits(changes.removed_newest.saturating_neg()), digits(-1));
-            send(REMOVE, &[&from, &to], NotifyEvent::ZSET, REMOVED);
-        }
-        if changes.removed_oldest > 0 {
-            let (from, to) = (digits(0), digits(changes.removed_oldest.saturating_sub(1)));
-            send(REMOVE, &[&from, &to], NotifyEvent::ZSET, REMOVED);
-        }
-        if !changes.added.is_empty() {
-            let pairs: Vec<_> = changes
-                .added
-                .iter()
-                .flat_map(|stamp| [stamp, stamp])
-                .collect();
-            send(c"ZADD", &pairs, NotifyEvent::ZSET, c"zadd");
-        }
-        if let Some(at_ms) = changes.expiry {
-            send(
-                c"PEXPIREAT",
-                &[&digits(at_ms)],
-                NotifyEvent::GENERIC,
-                c"expire",
-            );
-        }
-        if !events.is_empty() {
+        if effects().next().is_some() {
             api::signal_modified(self.ctx, self.name);
         }
-        self.set.close();
-        for (class, event) in events {
-            api::notify(self.ctx, class, event, self.name);
+        for (_, (class, event)) in effects() {
+            api::notify(self.ctx, *class, event, self.name);
         }
     }
 }
@@ -423,8 +402,13 @@ impl Drop for Log<'_> {
     }
 }
 
-const REMOVE: &CStr = c"ZREMRANGEBYRANK";
-const REMOVED: &CStr = c"zremrangebyrank";
+type Event = (NotifyEvent, &'static CStr);
+
+const DELETED: Event = (NotifyEvent::GENERIC, c"del");
+const REMOVED_BY_RANK: Event = (NotifyEvent::ZSET, c"zremrangebyrank");
+const REMOVED_BY_SCORE: Event = (NotifyEvent::ZSET, c"zremrangebyscore");
+const ADDED: Event = (NotifyEvent::ZSET, c"zadd");
+const EXPIRES: Event = (NotifyEvent::GENERIC, c"expire");
 
 /// Whether a member is of the stored form: decimal digits of its score.
 fn is_entry(member: &Member) -> bool {

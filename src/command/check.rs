@@ -23,7 +23,7 @@ pub fn check(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> 
     log.trim(window.cutoff(now))?;
     let mut decision = decide(&log, &attempt, now)?;
     let horizon = window.horizon(now);
-    if decision.rests_on_entries && log.newest() > Some(horizon) {
+    if decision.rests_on_entries && log.has_after(horizon) {
         log.remove_untrue(horizon)?;
         decision = decide(&log, &attempt, now)?;
     }

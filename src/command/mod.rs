@@ -18,7 +18,8 @@ use redis_module::{RedisString, RedisValue};
 
 /// What all rules together say to an attempt.
 struct Decision {
-    /// Live entries, a rule each, in the order given.
+    /// Live entries, a rule each, in the order given: exact if the reply shows them, else at least
+    /// so many that the verdict is the same.
     used: Vec<u64>,
     allowed: bool,
     /// Whether entries, and not the attempt's own cost, stand in the way.
@@ -42,7 +43,11 @@ fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> 
         rests_on_entries: false,
     };
     for rule in attempt.rules.iter() {
-        let used = log.live_after(rule.window.cutoff(now))?;
+        // No rule has more live entries than the one with the longest window.
+        let used = match rule.judge(log.live(), attempt.units) {
+            Verdict::Allowed if !attempt.with_info => log.live(),
+            _ => log.live_after(rule.window.cutoff(now))?,
+        };
         let verdict = rule.judge(used, attempt.units);
         decision.used.push(used);
         decision.allowed &= verdict == Verdict::Allowed;

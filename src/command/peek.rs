@@ -22,7 +22,7 @@ pub fn peek(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
     log.overlook_expired(window.cutoff(now))?;
     let mut decision = decide(&log, &attempt, now)?;
     let horizon = window.horizon(now);
-    if decision.rests_on_entries && log.newest() > Some(horizon) {
+    if decision.rests_on_entries && log.has_after(horizon) {
         log.overlook_untrue(horizon)?;
         decision = decide(&log, &attempt, now)?;
     }
