@@ -5,7 +5,7 @@ VECTORS ?= 2000000
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix bench soak fuzz bench-cluster lint
+.PHONY: help setup build run test test-matrix bench soak leaks fuzz bench-cluster lint
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ bench: build ## compare with the recipe, Lua and the floors, about two minutes (
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
 	@cargo test --release --locked --test suite soak::soak -- --ignored --exact --nocapture
+
+leaks: build ## every outcome under valgrind
+	@scripts/leaks $(MODULE)
 
 fuzz: setup ## millions of random argument vectors over the wire (VECTORS=2000000)
 	@SLIDEWIN_FUZZ=$(VECTORS) cargo test --release --locked --test suite fuzz:: -- --nocapture
