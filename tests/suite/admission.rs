@@ -3,6 +3,7 @@
 use crate::support::{Server, NOW, SECOND};
 use rstest::rstest;
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 #[test]
 fn calls_are_allowed_up_to_the_limit_and_denied_beyond() {
@@ -201,6 +202,41 @@ fn parallel_connections_never_exceed_the_limit() {
     });
     assert_eq!(allowed, 30);
     assert_eq!(server.connect().int("ZCARD k"), 30);
+}
+
+/// Case 40: in no stretch of real time of the window's length is more allowed than the limit, and no
+/// call fails. A stretch is judged by calls that lie wholly in it, from request to reply.
+#[test]
+fn a_limit_holds_in_every_stretch_of_real_time() {
+    let server = Server::start();
+    let window = Duration::from_millis(100);
+    let started = Instant::now();
+    let allowed: Vec<(Duration, Duration)> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..20)
+            .map(|_| {
+                let mut redis = server.connect();
+                scope.spawn(move || {
+                    let mut allowed = Vec::new();
+                    while started.elapsed() < 15 * window {
+                        let sent = started.elapsed();
+                        if redis.int("SLIDEWIN.CHECK k 5 0.1 SKIPDENIED") == 1 {
+                            allowed.push((sent, started.elapsed()));
+                        }
+                    }
+                    allowed
+                })
+            })
+            .collect();
+        let calls = callers.into_iter().map(|caller| caller.join().unwrap());
+        calls.flatten().collect()
+    });
+    assert!(allowed.len() > 5 * 8, "only {} were allowed", allowed.len());
+    for (start, _) in &allowed {
+        let within =
+            |(sent, answered): &&(Duration, Duration)| sent >= start && *answered < *start + window;
+        let count = allowed.iter().filter(within).count();
+        assert!(count <= 5, "{count} allowed within {window:?}");
+    }
 }
 
 /// Case 48: a high limit is a limit.

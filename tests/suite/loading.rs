@@ -7,7 +7,7 @@ fn load(arguments: &str) -> String {
     format!("MODULE LOAD {}{arguments}", module().display())
 }
 
-/// Case 13.
+/// Cases 13, 52, 56, 57 and 58: on every server of the matrix.
 #[test]
 fn the_module_loads_from_the_configuration() {
     let server = Server::start();

@@ -2,6 +2,7 @@
 
 use crate::support::{is_redis_6, wait_until, Client, Server, Settings, Stop, NOW, SECOND};
 use rstest::rstest;
+use std::io::Write;
 
 /// Case 25: a full server refuses before anything has changed, in a transaction the whole of it.
 #[test]
@@ -124,6 +125,20 @@ fn a_paused_call_is_decided_afterwards() {
     redis.int("SLIDEWIN.CHECK k 1 0.05");
     server.connect().run::<()>("CLIENT PAUSE 100");
     assert_eq!(redis.int("SLIDEWIN.CHECK k 1 0.05"), 1);
+}
+
+/// Replies to a client that has gone disturb nobody.
+#[test]
+fn a_client_may_leave_before_its_reply() {
+    let server = Server::start();
+    let mut redis = server.connect();
+    let check = b"*4\r\n$14\r\nSLIDEWIN.CHECK\r\n$1\r\nk\r\n$5\r\n10000\r\n$2\r\n60\r\n";
+    for _ in 0..20 {
+        let mut client = server.connect_raw();
+        client.write_all(&check.repeat(100)).unwrap();
+    }
+    wait_until("the calls are counted", || redis.int("ZCARD k") > 0);
+    assert_eq!(redis.int("SLIDEWIN.CHECK k 10000 60"), 1);
 }
 
 /// Case 64: whatever times a log holds, no call leaves a key that never expires.

@@ -12,6 +12,7 @@ pub use oracle::{Oracle, Rule};
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -204,6 +205,11 @@ impl Server {
     /// A new connection that speaks RESP3.
     pub fn connect_resp3(&self) -> Client {
         Client::open_resp3(&self.socket())
+    }
+
+    /// A connection that speaks only bytes.
+    pub fn connect_raw(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).unwrap()
     }
 
     /// The server's clock.
