@@ -24,7 +24,7 @@
 use crate::docs::{Argument, CommandDoc, Shape};
 use crate::error::Error;
 use crate::rule::{Micros, MAX_TIME};
-use redis_module::{decode_args, raw, Context, RedisString};
+use redis_module::{decode_args, raw, Context, RedisResult, RedisString};
 use std::ffi::{c_int, CStr, CString};
 use std::panic::catch_unwind;
 use std::ptr;
@@ -445,29 +445,17 @@ pub extern "C" fn RedisModule_OnUnload(ctx: *mut raw::RedisModuleCtx) -> c_int {
     }
 }
 
-/// The server's entry points of the commands.
-pub mod entry {
-    use super::{c_int, decode_args, raw, Context};
-    use crate::command;
-
-    macro_rules! entry_point {
-        ($name:ident) => {
-            /// Runs the command of this name and sends its reply.
-            pub extern "C" fn $name(
-                ctx: *mut raw::RedisModuleCtx,
-                words: *mut *mut raw::RedisModuleString,
-                count: c_int,
-            ) -> c_int {
-                let context = Context::new(ctx);
-                let words = decode_args(ctx, words, count);
-                let reply = crate::guarded(|| command::$name(&context, &words));
-                context.reply(reply) as c_int
-            }
-        };
-    }
-    entry_point!(check);
-    entry_point!(peek);
-    entry_point!(refund);
+/// Runs a command for its entry point and sends its reply.
+pub fn run(
+    ctx: *mut raw::RedisModuleCtx,
+    words: *mut *mut raw::RedisModuleString,
+    count: c_int,
+    command: impl FnOnce(&Context, &[RedisString]) -> RedisResult,
+) -> c_int {
+    let ctx = Context::new(ctx);
+    let words = decode_args(ctx.ctx, words, count);
+    let reply = command(&ctx, &words);
+    ctx.reply(reply) as c_int
 }
 
 /// A function that the server calls to run a command.

@@ -13,7 +13,8 @@
 //! | `stats.rs` | the counters of `INFO slidewin` |
 //! | `docs.rs` | what `COMMAND DOCS` says, as data |
 //! | `api.rs` | the only unsafe file: safe handles over the raw module API |
-//! | `log.rs` | the sorted set: its stored form, its changes, their replication and events |
+//! | `changes.rs` | what a call has done to a key: its replication and events |
+//! | `log.rs` | the sorted set: its stored form, what counts, how it changes |
 //! | `reply.rs` | verdicts and standings as RESP values |
 //! | `command/` | CHECK, PEEK and REFUND, a file each |
 //!
@@ -36,17 +37,18 @@ mod docs;
 
 mod api;
 
+mod changes;
+
 mod log;
 
 mod reply;
 
 mod command;
 
-use api::entry;
 use error::Error;
+use redis_module::{raw, Context, RedisResult, RedisString, RedisValue};
 use redis_module::{CallOptionsBuilder, CallReply, CallResult};
-use redis_module::{Context, RedisResult, RedisString, RedisValue};
-use std::ffi::CStr;
+use std::ffi::{c_int, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// The server's allocator, so that `used_memory` counts ours; it exists only inside the server.
@@ -98,9 +100,9 @@ fn load(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
         }
     }
     let commands: [(_, api::EntryPoint); 3] = [
-        (docs::CHECK, entry::check),
-        (docs::PEEK, entry::peek),
-        (docs::REFUND, entry::refund),
+        (docs::CHECK, check),
+        (docs::PEEK, peek),
+        (docs::REFUND, refund),
     ];
     for (doc, entry_point) in commands {
         if !api::register(ctx, &doc, entry_point) {
@@ -114,6 +116,24 @@ fn load(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
     api::register_info(ctx);
     Ok(())
 }
+
+/// Defines what the server calls to run a command of this name.
+macro_rules! entry_point {
+    ($name:ident) => {
+        extern "C" fn $name(
+            ctx: *mut raw::RedisModuleCtx,
+            words: *mut *mut raw::RedisModuleString,
+            count: c_int,
+        ) -> c_int {
+            api::run(ctx, words, count, |ctx, words| {
+                guarded(|| command::$name(ctx, words))
+            })
+        }
+    };
+}
+entry_point!(check);
+entry_point!(peek);
+entry_point!(refund);
 
 /// Lets go of every client that still points to a command of the module, or says why the module stays.
 ///

@@ -20,21 +20,16 @@
 //! - are untrue: more than a window ahead of the clock, which was set back. These count like live
 //!   ones until a denial would rest on them.
 //!
-//! # Changes
-//!
-//! The module API's own changes neither reach replicas and the append-only file nor send events. A
-//! `Log` therefore notes what it changes and publishes it when dropped, whatever way the call ends:
-//! plain commands that replay to the same bytes without a clock and without the module, and the
-//! events that core would send. An unchanged log publishes nothing.
+//! A `Log` notes what it changes and publishes it when dropped, whatever way the call ends: see
+//! `changes.rs`.
 
-use crate::api::{self, digits, Access, Effect, Member, SortedSet};
+use crate::api::{digits, Access, Member, SortedSet};
+use crate::changes::Changes;
 use crate::decimal;
 use crate::error::Error;
 use crate::rule::{Micros, Window, MAX_TIME};
 use crate::stats;
-use redis_module::raw::NotifyEvent;
 use redis_module::{CallOptionsBuilder, CallReply, CallResult, Context, RedisString};
-use std::ffi::CStr;
 
 /// The most entries that one call removes beyond those that it adds, so that none holds the server
 /// for long.
@@ -58,22 +53,6 @@ pub struct Log<'a> {
     /// The time of the newest entry, once it was needed.
     newest: Option<Micros>,
     changes: Changes,
-}
-
-/// What a call has done to a log.
-#[derive(Default)]
-struct Changes {
-    unlinked: bool,
-    /// The expiry that went with an unlinked key.
-    lost_expiry: Option<i64>,
-    removed_oldest: i64,
-    removed_newest: i64,
-    /// The newest ones removed are all that were after this time.
-    removed_after: Option<Micros>,
-    added: Vec<RedisString>,
-    expiry: Option<i64>,
-    /// Entries removed in all.
-    removed: u64,
 }
 
 impl<'a> Log<'a> {
@@ -360,55 +339,15 @@ impl<'a> Log<'a> {
             .collect();
         self.ctx.call_ext(command, &options, words.as_slice())
     }
-
-    /// Replicates and announces what was changed.
-    fn publish(&mut self) {
-        let changes = std::mem::take(&mut self.changes);
-        let newest = (changes.removed_newest > 0).then(|| {
-            let ranks = (changes.removed_newest.saturating_neg(), -1);
-            let by_rank = (Effect::RemoveByRank(ranks.0, ranks.1), REMOVED_BY_RANK);
-            let by_score = |after| (Effect::RemoveAfter(after), REMOVED_BY_SCORE);
-            changes.removed_after.map_or(by_rank, by_score)
-        });
-        let oldest = (changes.removed_oldest > 0).then(|| {
-            let last = changes.removed_oldest.saturating_sub(1);
-            (Effect::RemoveByRank(0, last), REMOVED_BY_RANK)
-        });
-        let added = !changes.added.is_empty();
-        let effects = [
-            changes.unlinked.then_some((Effect::Unlink, DELETED)),
-            newest,
-            oldest,
-            added.then_some((Effect::Add(&changes.added), ADDED)),
-            changes.expiry.map(|at_ms| (Effect::Expire(at_ms), EXPIRES)),
-        ];
-        self.set.close();
-        let effects = || effects.iter().flatten();
-        for (effect, _) in effects() {
-            api::replicate(self.ctx, self.name, effect);
-        }
-        if effects().next().is_some() {
-            api::signal_modified(self.ctx, self.name);
-        }
-        for (_, (class, event)) in effects() {
-            api::notify(self.ctx, *class, event, self.name);
-        }
-    }
 }
 
 impl Drop for Log<'_> {
     fn drop(&mut self) {
-        self.publish();
+        // A listener of another module may change the key.
+        self.set.close();
+        std::mem::take(&mut self.changes).publish(self.ctx, self.name);
     }
 }
-
-type Event = (NotifyEvent, &'static CStr);
-
-const DELETED: Event = (NotifyEvent::GENERIC, c"del");
-const REMOVED_BY_RANK: Event = (NotifyEvent::ZSET, c"zremrangebyrank");
-const REMOVED_BY_SCORE: Event = (NotifyEvent::ZSET, c"zremrangebyscore");
-const ADDED: Event = (NotifyEvent::ZSET, c"zadd");
-const EXPIRES: Event = (NotifyEvent::GENERIC, c"expire");
 
 /// Whether a member is of the stored form: decimal digits of its score.
 fn is_entry(member: &Member) -> bool {

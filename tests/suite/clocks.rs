@@ -1,7 +1,8 @@
 //! Clocks that are wrong: steps under a running server, and a replica that takes over with its own.
 
+use crate::properties::check;
 use crate::support::{wait_until, Oracle, Server, Settings, NOW, SECOND};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::collection::vec;
 use rstest::rstest;
 
 const MINUTE: i64 = 60 * SECOND;
@@ -115,76 +116,46 @@ fn many_untrue_entries_go_in_slices() {
 /// window and the step; two windows later every key is free; no key is immortal.
 #[test]
 fn no_step_blocks_a_key_for_more_than_two_windows() {
-    let steps = proptest::collection::vec((-3 * MINUTE..3 * MINUTE, 1..4_i64), 1..12);
-    let config = Config {
-        cases: 60,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let server = std::cell::RefCell::new(Server::stopped());
-    TestRunner::new(config)
-        .run(&steps, |steps| {
-            let mut server = server.borrow_mut();
-            let mut redis = server.connect();
-            redis.run::<()>("FLUSHALL");
-            for (step, cost) in steps {
-                server.clock().step(step);
-                let now = server.clock().now();
-                let line = format!("SLIDEWIN.CHECK k 4 60 COST {cost} SKIPDENIED WITHINFO");
-                let reply = redis.ints(&line);
-                let log = Oracle::of(redis.entries("k"));
-                if reply[0] == 0 {
-                    assert_eq!(reply[3], log.retry_after_ms(&[(4, MINUTE)], cost, now));
-                    assert!((1..=2 * MINUTE / 1_000).contains(&reply[3]), "{reply:?}");
-                }
-                assert!(redis.int("PTTL k") > 0);
-                server.clock().step(2 * MINUTE);
-                assert_eq!(redis.int("SLIDEWIN.PEEK k 4 60 COST 4"), 1);
-                server.clock().step(-2 * MINUTE);
+    let steps = vec((-3 * MINUTE..3 * MINUTE, 1..4_i64), 1..12);
+    check(60, &steps, |bench, steps| {
+        for (step, cost) in steps {
+            bench.step(step);
+            let now = bench.now();
+            let line = format!("SLIDEWIN.CHECK k 4 60 COST {cost} SKIPDENIED WITHINFO");
+            let reply = bench.redis.ints(&line);
+            let log = Oracle::of(bench.redis.entries("k"));
+            if reply[0] == 0 {
+                assert_eq!(reply[3], log.retry_after_ms(&[(4, MINUTE)], cost, now));
+                assert!((1..=2 * MINUTE / 1_000).contains(&reply[3]), "{reply:?}");
             }
-            Ok(())
-        })
-        .unwrap();
+            assert!(bench.redis.int("PTTL k") > 0);
+            bench.step(2 * MINUTE);
+            assert_eq!(bench.redis.int("SLIDEWIN.PEEK k 4 60 COST 4"), 1);
+            bench.step(-2 * MINUTE);
+        }
+    });
 }
 
 /// A limit holds in any window of real time while the clock is set back once by up to a window.
 #[test]
 fn a_limit_holds_in_real_time_across_a_step_back() {
-    let schedule = (
-        proptest::collection::vec(1..20 * SECOND, 10..40),
-        0..=MINUTE,
-    );
-    let config = Config {
-        cases: 60,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let server = std::cell::RefCell::new(Server::stopped());
-    TestRunner::new(config)
-        .run(&schedule, |(steps, back)| {
-            let mut server = server.borrow_mut();
-            let mut redis = server.connect();
-            redis.run::<()>("FLUSHALL");
-            let half = steps.len() / 2;
-            let (mut real, mut allowed) = (0, Vec::new());
-            for (index, step) in steps.into_iter().enumerate() {
-                real += step;
-                server
-                    .clock()
-                    .step(if index == half { step - back } else { step });
-                if redis.int("SLIDEWIN.CHECK k 4 60") == 1 {
-                    allowed.push(real);
-                }
+    let schedule = (vec(1..20 * SECOND, 10..40), 0..=MINUTE);
+    check(60, &schedule, |bench, (steps, back)| {
+        let half = steps.len() / 2;
+        let (mut real, mut allowed) = (0, Vec::new());
+        for (index, step) in steps.into_iter().enumerate() {
+            real += step;
+            bench.step(if index == half { step - back } else { step });
+            if bench.redis.int("SLIDEWIN.CHECK k 4 60") == 1 {
+                allowed.push(real);
             }
-            let oracle = Oracle::of(allowed.clone());
-            for then in allowed {
-                // Later ones are not in this window.
-                let window = oracle.used(MINUTE, then) - oracle.used(0, then);
-                assert!(window <= 4, "{window} in a minute of real time");
-            }
-            Ok(())
-        })
-        .unwrap();
+        }
+        for start in &allowed {
+            let in_window = |then: &&i64| (*start..start + MINUTE).contains(*then);
+            let count = allowed.iter().filter(in_window).count();
+            assert!(count <= 4, "{count} in a minute of real time");
+        }
+    });
 }
 
 /// Case 33: a replica whose clock is three seconds off takes over, and the wait is off by as much.

@@ -19,7 +19,7 @@ fn words(rules: &[Rule]) -> String {
 }
 
 /// Runs a property on one server; every case starts with no keys and the clock at `NOW`.
-fn check<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(&mut Bench, S::Value)) {
+pub fn check<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(&mut Bench, S::Value)) {
     let server = Server::stopped();
     let redis = server.connect();
     let bench = std::cell::RefCell::new(Bench { server, redis });
@@ -40,17 +40,20 @@ fn check<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(&mut Bench, S:
         .unwrap();
 }
 
-struct Bench {
+/// A server with a stopped clock, and a connection.
+pub struct Bench {
     server: Server,
-    redis: Client,
+    pub redis: Client,
 }
 
 impl Bench {
-    fn now(&mut self) -> i64 {
+    /// The time at which the clock stands.
+    pub fn now(&mut self) -> i64 {
         self.server.clock().now()
     }
 
-    fn step(&mut self, micros: i64) {
+    /// Moves the clock.
+    pub fn step(&mut self, micros: i64) {
         self.server.clock().step(micros);
     }
 
