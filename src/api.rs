@@ -54,7 +54,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_UnlinkKey RedisModule_GetAbsExpire RedisModule_SetAbsExpire
         RedisModule_ZsetAdd RedisModule_ZsetRem RedisModule_ZsetFirstInScoreRange
         RedisModule_ZsetLastInScoreRange RedisModule_ZsetRangeCurrentElement
-        RedisModule_ZsetRangeStop RedisModule_ZsetRangeEndReached
+        RedisModule_ZsetRangeStop RedisModule_ZsetRangeEndReached RedisModule_ZsetRangePrev
         RedisModule_CreateStringFromLongLong RedisModule_Replicate
         RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
         RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
@@ -123,6 +123,13 @@ struct Range<'a> {
 }
 
 impl Range<'_> {
+    /// Goes to the next lower member, if there is one.
+    fn step_down(&self) -> Option<()> {
+        // SAFETY: fact 2; an iteration is under way.
+        let moved = unsafe { required!(RedisModule_ZsetRangePrev)(self.set.key) };
+        (moved != 0).then_some(())
+    }
+
     fn current(&self) -> Option<Member> {
         let mut score = 0.0;
         // SAFETY: fact 2; an iteration is under way, and the new string is owned by the wrapper.
@@ -180,8 +187,16 @@ impl<'a> SortedSet<'a> {
 
     /// The member with the highest score.
     pub fn last(&self) -> Option<Member> {
-        let range = self.range(End::Last, f64::NEG_INFINITY, f64::INFINITY);
-        range?.current()
+        self.nth_last(0)
+    }
+
+    /// The member with the highest score but `n`, reached by walking.
+    pub fn nth_last(&self, n: u64) -> Option<Member> {
+        let range = self.range(End::Last, f64::NEG_INFINITY, f64::INFINITY)?;
+        for _ in 0..n {
+            range.step_down()?;
+        }
+        range.current()
     }
 
     /// Whether a member's score is at most `max`.

@@ -35,6 +35,9 @@ use redis_module::{CallOptionsBuilder, CallReply, CallResult, Context, RedisStri
 /// for long.
 const MAX_REMOVED: u64 = 1_000;
 
+/// The most entries to walk over; a command that goes by rank costs as much.
+const MAX_WALK: u64 = 64;
+
 /// A sorted set in the stored form, or an absent key.
 pub struct Log<'a> {
     ctx: &'a Context,
@@ -110,6 +113,11 @@ impl<'a> Log<'a> {
         }
     }
 
+    /// Whether the entry of a rank below `live` is after a time.
+    pub fn is_after(&self, cutoff: Micros, rank: u64) -> Result<bool, Error> {
+        Ok(cutoff <= self.cutoff || self.nth_newest(rank)? > Some(cutoff))
+    }
+
     /// The time of an entry by its rank: 0 is the newest one that is not untrue.
     pub fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error> {
         let newer = self.untrue.saturating_add(rank);
@@ -118,6 +126,7 @@ impl<'a> Log<'a> {
             None | Some(0) => Ok(None),
             Some(1) => Ok(self.set.first_up_to(f64::INFINITY).map(time_of)),
             Some(_) if newer == 0 => Ok(self.newest.or_else(|| self.set.last().map(time_of))),
+            Some(_) if newer <= MAX_WALK => Ok(self.set.nth_last(newer).map(time_of)),
             Some(index) => self.time_at(index.saturating_sub(1)).map(Some),
         }
     }

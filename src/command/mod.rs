@@ -18,12 +18,11 @@ use redis_module::{RedisString, RedisValue};
 
 /// What all rules together say to an attempt.
 struct Decision {
-    /// Live entries, a rule each, in the order given: exact if the reply shows them, else at least
-    /// so many that the verdict is the same.
-    used: Vec<u64>,
     allowed: bool,
     /// Whether entries, and not the attempt's own cost, stand in the way.
     rests_on_entries: bool,
+    /// Live entries, a rule each, in the order given, when the reply shows them.
+    used: Vec<u64>,
 }
 
 /// Splits a command's words into the key and the bytes of what follows it.
@@ -38,18 +37,23 @@ fn key_and_arguments(
 
 fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> {
     let mut decision = Decision {
-        used: Vec::with_capacity(attempt.rules.len()),
         allowed: true,
         rests_on_entries: false,
+        used: Vec::new(),
     };
     for rule in attempt.rules.iter() {
-        // No rule has more live entries than the one with the longest window.
-        let used = match rule.judge(log.live(), attempt.units) {
-            Verdict::Allowed if !attempt.with_info => log.live(),
-            _ => log.live_after(rule.window.cutoff(now))?,
+        let cutoff = rule.window.cutoff(now);
+        let verdict = if attempt.with_info {
+            let used = log.live_after(cutoff)?;
+            decision.used.push(used);
+            rule.judge(used, attempt.units)
+        } else {
+            // Without counting: the rule is violated when the entry that would have to leave is live.
+            match rule.judge(log.live(), attempt.units) {
+                Verdict::DeniedBy(rank) if !log.is_after(cutoff, rank)? => Verdict::Allowed,
+                verdict => verdict,
+            }
         };
-        let verdict = rule.judge(used, attempt.units);
-        decision.used.push(used);
         decision.allowed &= verdict == Verdict::Allowed;
         decision.rests_on_entries |= matches!(verdict, Verdict::DeniedBy(_));
     }

@@ -122,10 +122,13 @@ fn answers_are_those_of_an_uncapped_log() {
             bench.step(step);
             let now = bench.now();
             let arguments = format!("k {} COST {units} WITHINFO", words(&rules));
+            let plain = format!("SLIDEWIN.PEEK k {} COST {units}", words(&rules));
+            let plain = bench.redis.int(&plain);
             let before = bench.info(&format!("SLIDEWIN.PEEK {arguments}"));
             let after = bench.info(&format!("SLIDEWIN.CHECK {arguments}{skip}"));
 
             let allowed = oracle.allows(&rules, units, now);
+            assert_eq!(plain, i64::from(allowed));
             if allowed || !skip_denied {
                 oracle.record(units.min(most), now);
             } else {
@@ -201,7 +204,10 @@ fn waits_are_exact_when_limits_change() {
             let now = bench.now();
             let arguments = format!("k {} COST {units} WITHINFO", words(&rules));
             let check = format!("SLIDEWIN.CHECK {arguments} SKIPDENIED");
+            let plain = format!("SLIDEWIN.PEEK k {} COST {units}", words(&rules));
+            let plain = bench.redis.int(&plain);
             let reply = bench.info(&check);
+            assert_eq!(plain, reply.0[0]);
             let log = Oracle::of(bench.redis.entries("k"));
             assert_is_by_definition(&rules, &log, now, &reply);
             if reply.0[0] == 0 {
