@@ -371,11 +371,14 @@ pub fn notify(ctx: &Context, class: raw::NotifyEvent, event: &CStr, key: &RedisS
     }
 }
 
-/// Leaves it to slidewin to say which keys it has changed, so that a refusal breaks no WATCH.
-pub fn signal_explicitly(ctx: &Context) {
-    let options = raw::ModuleOptions::NO_IMPLICIT_SIGNAL_MODIFIED.bits();
+/// Tells the server what the module takes care of itself: it says which keys it has changed, so that
+/// a refusal breaks no WATCH, and it holds no data of its own, so that a replica may go on serving
+/// the old data while it loads the new.
+pub fn set_options(ctx: &Context) {
+    let options = raw::ModuleOptions::NO_IMPLICIT_SIGNAL_MODIFIED
+        | raw::ModuleOptions::HANDLE_REPL_ASYNC_LOAD;
     // SAFETY: fact 1; called from OnLoad.
-    unsafe { required!(RedisModule_SetModuleOptions)(ctx.ctx, options) };
+    unsafe { required!(RedisModule_SetModuleOptions)(ctx.ctx, options.bits()) };
 }
 
 /// Whether the server knows a command by its own name, which `rename-command` can take from it.

@@ -112,7 +112,7 @@ fn load(ctx: &Context, arguments: &[RedisString]) -> Result<(), String> {
             ));
         }
     }
-    api::signal_explicitly(ctx);
+    api::set_options(ctx);
     api::register_info(ctx);
     Ok(())
 }

@@ -43,6 +43,19 @@ fn a_clock_set_back_denies_until_it_has_caught_up(#[case] back: i64) {
     assert_eq!(redis.int("SLIDEWIN.PEEK k 3 60"), 1);
 }
 
+/// A clock that was an hour ahead leaves nobody blocked for an hour.
+#[test]
+fn a_clock_set_back_by_more_than_a_window_blocks_nobody() {
+    let mut server = Server::stopped();
+    let mut redis = server.connect();
+    redis.int("SLIDEWIN.CHECK k 3 60 COST 3");
+    assert_eq!(redis.int("SLIDEWIN.CHECK k 3 60 SKIPDENIED"), 0);
+    server.clock().step(-HOUR);
+    let reply = redis.ints("SLIDEWIN.CHECK k 3 60 SKIPDENIED WITHINFO");
+    assert_eq!(reply, [1, 3, 2, 0, 60_000, 60_000, 1]);
+    assert_eq!(redis.entries("k"), [NOW - HOUR]);
+}
+
 /// Case 14: what is more than a window ahead cannot be true, and goes when a denial would rest on it.
 #[rstest]
 fn an_entry_from_the_far_future_does_not_block(

@@ -10,7 +10,7 @@ const LIBRARY: &str = "#!lua name=limits\n\
         return redis.call('SLIDEWIN.CHECK', keys[1], args[1], args[2]) \
     end)";
 
-/// Traffic of every kind on a handful of keys, the same for the same seed.
+/// Traffic of every kind on a handful of keys.
 fn mixed_traffic(redis: &mut Client, seed: u64) {
     let script = "return redis.call('SLIDEWIN.CHECK', KEYS[1], ARGV[1], ARGV[2])";
     if !is_redis_6() {
@@ -22,15 +22,12 @@ fn mixed_traffic(redis: &mut Client, seed: u64) {
         ];
         redis.send::<String>(&load);
     }
-    let mut random = seed;
+    let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..400 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let key = format!("k{}", (random >> 33) % 7);
-        let limit = (random >> 40) % 6;
+        let key = format!("k{}", random.u32(0..7));
+        let limit = random.u32(0..6);
         let mut run = |line: String| drop(redis.run::<Value>(&line));
-        match (random >> 50) % 10 {
+        match random.u32(0..10) {
             0 | 1 => run(format!("SLIDEWIN.CHECK {key} {limit} 60")),
             2 => run(format!("SLIDEWIN.CHECK {key} 4 0.02 {limit} 0.5 WITHINFO")),
             3 => run(format!("SLIDEWIN.CHECK {key} {limit} 60 SKIPDENIED")),
@@ -52,6 +49,10 @@ fn mixed_traffic(redis: &mut Client, seed: u64) {
                 redis.send::<i64>(&[call.as_slice(), arguments.as_slice()].concat());
             }
         }
+    }
+    for n in 0..7 {
+        // No key expires while it is compared.
+        redis.run::<Value>(&format!("SLIDEWIN.CHECK k{n} 200 60"));
     }
 }
 
@@ -106,6 +107,21 @@ fn replicas_hold_the_masters_bytes() {
     redis.int("SLIDEWIN.CHECK k0 0 60 SKIPDENIED");
     redis.int("SLIDEWIN.PEEK k0 0 60");
     assert_eq!(redis.info("replication", "master_repl_offset"), offset);
+}
+
+/// The module does not keep a replica from loading straight from the socket, beside its old data.
+#[test]
+fn a_replica_may_load_without_its_disk() {
+    let master = Settings::new().tcp().start();
+    mixed_traffic(&mut master.connect(), 4);
+    let replica = replica_of(
+        &master,
+        Settings::new().options("--repl-diskless-load swapdb"),
+    );
+    let log = replica.log();
+    assert!(!log.contains("Skipping diskless-load"), "{log}");
+    let expected = content(&mut master.connect());
+    assert_eq!(content(&mut replica.connect()), expected);
 }
 
 /// Case 9: replicas whose own clocks are wrong hold the same.

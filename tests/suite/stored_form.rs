@@ -96,9 +96,9 @@ fn an_idle_key_disappears() {
     let mut redis = server.connect();
     redis.int("SLIDEWIN.CHECK ten 9 10");
     assert!((9_900..=10_001).contains(&redis.int("PTTL ten")));
-    redis.int("SLIDEWIN.CHECK k 9 0.3");
+    redis.int("SLIDEWIN.CHECK k 9 0.8");
     assert_eq!(redis.int("EXISTS k"), 1);
-    std::thread::sleep(Duration::from_millis(310));
+    std::thread::sleep(Duration::from_millis(810));
     assert_eq!(redis.int("EXISTS k"), 0);
 }
 
