@@ -10,15 +10,16 @@
 //!    table of API functions is written once, before `OnLoad` runs our code, so reading a function
 //!    pointer from it races with nobody. `required!` takes a function that `missing_function`
 //!    found present when the module was loaded.
-//! 2. **Handles live within one command.** `Key` borrows the command's `Context` and key name, so
-//!    the pointers it passes on outlive it, and it closes what it opened when dropped. Nobody else
-//!    can touch the key meanwhile: no event is sent and no write is called while it is open.
+//! 2. **Handles live within one command.** A `SortedSet` borrows the command's `Context` and key
+//!    name, so the pointers it passes on outlive it, and it closes what it opened when dropped.
+//!    Nobody else can touch the key meanwhile: no event is sent and no write is called while it is
+//!    open.
 //! 3. **Ownership of strings.** A string that the API hands out is wrapped into a `RedisString` at
 //!    once, which frees it when dropped; a string passed in is only borrowed by the call (the
 //!    server copies it or counts the reference).
 //!
-//! The sorted-set calls are undefined on a key of another type. `Key` therefore checks the kind in
-//! `SortedSet::open`, and an iterator never survives the function that started it.
+//! The sorted-set calls are undefined on a key of another type, so `SortedSet::open` refuses one, and
+//! a change makes an iteration invalid, so a `Range` never leaves the method that started it.
 #![allow(unsafe_code)]
 
 use crate::docs::{Argument, CommandDoc, Shape};
