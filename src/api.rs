@@ -56,11 +56,11 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_ZsetAdd RedisModule_ZsetRem RedisModule_ZsetFirstInScoreRange
         RedisModule_ZsetLastInScoreRange RedisModule_ZsetRangeCurrentElement
         RedisModule_ZsetRangeStop RedisModule_ZsetRangeEndReached RedisModule_ZsetRangePrev
-        RedisModule_CreateStringFromLongLong RedisModule_Replicate
+        RedisModule_CreateString RedisModule_CreateStringFromLongLong RedisModule_StringPtrLen
+        RedisModule_RetainString RedisModule_FreeString RedisModule_Replicate RedisModule_Call
         RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
         RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
-        RedisModule_CreateCommand RedisModule_Log RedisModule_Call RedisModule_CreateString RedisModule_StringPtrLen
-        RedisModule_FreeString RedisModule_RetainString
+        RedisModule_CreateCommand RedisModule_Log
     }
 }
 
@@ -284,9 +284,7 @@ impl<'a> SortedSet<'a> {
             unsafe { required!(RedisModule_SetAbsExpire)(key, at_ms) };
         }
     }
-}
 
-impl SortedSet<'_> {
     /// Closes the key; from then on it is as if absent and opened for reading.
     pub fn close(&mut self) {
         raw::close_key(std::mem::replace(&mut self.key, ptr::null_mut()));
@@ -407,7 +405,7 @@ fn log_warning(ctx: *mut raw::RedisModuleCtx, text: &str) {
     }
 }
 
-/// Lets `INFO` show the numbers that `fields` returns, in a section of the module's name.
+/// Lets `INFO` show the counters of `stats.rs`, in a section of the module's name.
 pub fn register_info(ctx: &Context) {
     extern "C" fn info(info: *mut raw::RedisModuleInfoCtx, _crash_report: c_int) {
         // SAFETY: the server passes a valid context; all strings are NUL-terminated literals.

@@ -148,25 +148,25 @@ fn unload(ctx: &Context) -> Result<(), String> {
     let Ok(CallReply::String(list)) = client(&[b"LIST"]) else {
         return Err("CLIENT LIST failed".to_owned());
     };
-    let list = String::from_utf8_lossy(list.as_bytes()).into_owned();
-    let field = |line: &str, name: &str| -> String {
-        let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
-        let value = fields.find_map(|(field, value)| (field == name).then_some(value));
-        value.unwrap_or_default().to_owned()
-    };
+    let list = String::from_utf8_lossy(list.as_bytes());
     let queued = |line| field(line, "multi").parse().unwrap_or(0_i64);
     if list.lines().any(|line| queued(line) > 0) {
         return Err("a client has commands queued in MULTI".to_owned());
     }
-    for line in list.lines() {
-        if field(line, "cmd").starts_with("slidewin.") {
-            let id = field(line, "id");
-            if client(&[b"KILL", b"ID", id.as_bytes()]).is_err() {
-                return Err("CLIENT KILL failed".to_owned());
-            }
+    let is_ours = |line: &&str| field(line, "cmd").starts_with("slidewin.");
+    for line in list.lines().filter(is_ours) {
+        if client(&[b"KILL", b"ID", field(line, "id").as_bytes()]).is_err() {
+            return Err("CLIENT KILL failed".to_owned());
         }
     }
     Ok(())
+}
+
+/// A field of a line of `CLIENT LIST`; empty when it is not there.
+fn field<'a>(line: &'a str, name: &str) -> &'a str {
+    let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+    let value = fields.find_map(|(field, value)| (field == name).then_some(value));
+    value.unwrap_or_default()
 }
 
 /// Runs a command; a panic, which would abort the server, becomes an error.

@@ -96,10 +96,9 @@ fn standing(
         rule,
         used,
         retry_after: match rule.judge(used, attempt.units) {
-            _ if allowed => Wait::Ms(0),
-            Verdict::Allowed => Wait::Ms(0),
-            Verdict::DeniedBy(rank) => wait_for(rank)?,
-            Verdict::Never => Wait::Never,
+            Verdict::DeniedBy(rank) if !allowed => wait_for(rank)?,
+            Verdict::Never if !allowed => Wait::Never,
+            _ => Wait::Ms(0),
         },
         reset_after: match rule.next_free(used) {
             Some(rank) => wait_for(rank)?,
