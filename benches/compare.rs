@@ -70,7 +70,7 @@ impl Contestant {
             Ping => "PING",
             Incr => "INCR",
             Zadd => "ZADD of a new member",
-            Empty => "an absent key, limit 0 (empty call)",
+            Empty => "CHECK of an absent key, limit 0",
             Allowed => "CHECK, allowed",
             DeniedRecorded => "CHECK, denied and recorded",
             DeniedSkipped => "CHECK SKIPDENIED, denied",
@@ -457,7 +457,7 @@ impl Results {
                 0.20,
             ),
             (
-                "denied SKIPDENIED / empty call",
+                "denied SKIPDENIED / absent key",
                 at(50, DeniedSkipped) / at(50, Empty),
                 1.7,
             ),

@@ -89,3 +89,18 @@ fn a_short_rule_on_a_long_log_is_exact() {
         assert_eq!(redis.int(&line), answer, "{limit}");
     }
 }
+
+/// The same around the rank from which on entries are looked up by a command, not reached by walking.
+#[test]
+fn a_short_rule_is_exact_on_both_sides_of_the_walk() {
+    let server = Server::stopped();
+    let mut redis = server.connect();
+    redis.seed("k", (0..200).map(|n| NOW - n * 10_000));
+    for live in 60..70 {
+        let window = f64::from(live * 10_000 - 5_000) / 1e6;
+        for (limit, answer) in [(live, 0), (live + 1, 1)] {
+            let line = format!("SLIDEWIN.PEEK k {limit} {window:.6} 9000 60");
+            assert_eq!(redis.int(&line), answer, "{limit} of {live}");
+        }
+    }
+}
