@@ -28,7 +28,8 @@ use crate::rule::{Micros, MAX_TIME};
 use redis_module::{decode_args, raw, Context, RedisResult, RedisString};
 use std::ffi::{c_int, CStr, CString};
 use std::panic::catch_unwind;
-use std::ptr;
+use std::ptr::{self, NonNull};
+use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An API function that was found present at load time (fact 1).
@@ -467,12 +468,38 @@ pub fn run(
     ctx: *mut raw::RedisModuleCtx,
     words: *mut *mut raw::RedisModuleString,
     count: c_int,
-    command: impl FnOnce(&Context, &[RedisString]) -> RedisResult,
+    command: impl FnOnce(&Context, &Words) -> RedisResult,
 ) -> c_int {
     let ctx = Context::new(ctx);
-    let words = decode_args(ctx.ctx, words, count);
-    let reply = command(&ctx, &words);
+    // SAFETY: the server passes that many words, and holds them until the command returns.
+    let words = unsafe { slice::from_raw_parts(words, usize::try_from(count).unwrap_or(0)) };
+    let reply = command(&ctx, &Words(words));
     ctx.reply(reply) as c_int
+}
+
+/// The words of a running command, which the server holds.
+pub struct Words<'a>(&'a [*mut raw::RedisModuleString]);
+
+impl<'a> Words<'a> {
+    /// The key, and the bytes of each argument after it; `None` without a key.
+    pub fn key_and_arguments(
+        &self,
+        ctx: &Context,
+    ) -> Option<(RedisString, impl Iterator<Item = &'a [u8]>)> {
+        let [_, key, arguments @ ..] = self.0 else {
+            return None;
+        };
+        let bytes = |word: &*mut raw::RedisModuleString| {
+            let mut len = 0;
+            // SAFETY: fact 2; the bytes live as long as the word does, and nobody changes them.
+            unsafe {
+                let start = required!(RedisModule_StringPtrLen)(*word, &raw mut len);
+                slice::from_raw_parts(start.cast(), len)
+            }
+        };
+        let key = RedisString::new(NonNull::new(ctx.ctx), *key);
+        Some((key, arguments.iter().map(bytes)))
+    }
 }
 
 /// A function that the server calls to run a command.

@@ -11,9 +11,9 @@ impl Counter {
         Self(AtomicU64::new(0))
     }
 
-    /// Adds to the counter.
+    /// Adds to the counter; only the server's main thread does, so nothing can come between.
     pub fn add(&self, more: u64) {
-        self.0.fetch_add(more, Relaxed);
+        self.0.store(self.get().wrapping_add(more), Relaxed);
     }
 
     fn get(&self) -> u64 {

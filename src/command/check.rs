@@ -1,10 +1,10 @@
-use super::{answer, decide, key_and_arguments};
-use crate::api::{self, Access};
+use super::{answer, decide};
+use crate::api::{self, Access, Words};
 use crate::args;
 use crate::error::Error;
 use crate::log::Log;
 use crate::stats;
-use redis_module::{Context, RedisString, RedisValue};
+use redis_module::{Context, RedisValue};
 
 /// `SLIDEWIN.CHECK key limit window [limit window ...] [COST units] [SKIPDENIED] [WITHINFO]`
 ///
@@ -13,10 +13,10 @@ use redis_module::{Context, RedisString, RedisValue};
 /// unless SKIPDENIED lets it leave no trace.
 ///
 /// Replies 1 or 0, or with WITHINFO the array of `reply::info`. Errors change nothing.
-pub fn check(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
-    let (key, arguments) = key_and_arguments(words)?;
+pub fn check(ctx: &Context, words: &Words) -> Result<RedisValue, Error> {
+    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
     let attempt = args::check(arguments)?;
-    let mut log = Log::open(ctx, key, Access::Write)?;
+    let mut log = Log::open(ctx, &key, Access::Write)?;
     let now = api::now();
     let window = attempt.rules.longest_window();
 

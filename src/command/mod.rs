@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::log::Log;
 use crate::reply;
 use crate::rule::{Micros, Rule};
-use redis_module::{RedisString, RedisValue};
+use redis_module::RedisValue;
 
 /// What all rules together say to an attempt.
 struct Decision {
@@ -23,16 +23,6 @@ struct Decision {
     rests_on_entries: bool,
     /// Live entries, a rule each, in the order given, when the reply shows them.
     used: Vec<u64>,
-}
-
-/// Splits a command's words into the key and the bytes of what follows it.
-fn key_and_arguments(
-    words: &[RedisString],
-) -> Result<(&RedisString, impl Iterator<Item = &[u8]>), Error> {
-    match words {
-        [_, key, arguments @ ..] => Ok((key, arguments.iter().map(RedisString::as_slice))),
-        _ => Err(Error::WrongArity),
-    }
 }
 
 fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> {

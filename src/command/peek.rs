@@ -1,10 +1,10 @@
-use super::{answer, decide, key_and_arguments};
-use crate::api::{self, Access};
+use super::{answer, decide};
+use crate::api::{self, Access, Words};
 use crate::args;
 use crate::error::Error;
 use crate::log::Log;
 use crate::stats;
-use redis_module::{Context, RedisString, RedisValue};
+use redis_module::{Context, RedisValue};
 
 /// `SLIDEWIN.PEEK key limit window [limit window ...] [COST units] [WITHINFO]`
 ///
@@ -12,10 +12,10 @@ use redis_module::{Context, RedisString, RedisValue};
 /// are those of the log as it stands, without the attempt.
 ///
 /// Replies and errors are those of CHECK; an absent key is an empty log.
-pub fn peek(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
-    let (key, arguments) = key_and_arguments(words)?;
+pub fn peek(ctx: &Context, words: &Words) -> Result<RedisValue, Error> {
+    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
     let attempt = args::peek(arguments)?;
-    let mut log = Log::open(ctx, key, Access::Read)?;
+    let mut log = Log::open(ctx, &key, Access::Read)?;
     let now = api::now();
     let window = attempt.rules.longest_window();
 

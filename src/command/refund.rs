@@ -1,11 +1,10 @@
-use super::key_and_arguments;
-use crate::api::Access;
+use crate::api::{Access, Words};
 use crate::args;
 use crate::error::Error;
 use crate::log::Log;
 use crate::reply;
 use crate::stats;
-use redis_module::{Context, RedisString, RedisValue};
+use redis_module::{Context, RedisValue};
 
 /// `SLIDEWIN.REFUND key [COUNT units]`
 ///
@@ -13,10 +12,10 @@ use redis_module::{Context, RedisString, RedisValue};
 /// fault of the client. A log emptied disappears; the expiry of any other stays.
 ///
 /// Replies with the number of entries removed. Errors change nothing.
-pub fn refund(ctx: &Context, words: &[RedisString]) -> Result<RedisValue, Error> {
-    let (key, arguments) = key_and_arguments(words)?;
+pub fn refund(ctx: &Context, words: &Words) -> Result<RedisValue, Error> {
+    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
     let units = args::refund(arguments)?;
-    let mut log = Log::open(ctx, key, Access::Write)?;
+    let mut log = Log::open(ctx, &key, Access::Write)?;
 
     let removed = log.take_back(units.get());
     stats::REFUNDED.add(removed);
