@@ -5,10 +5,11 @@ VECTORS ?= 2000000
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix bench soak leaks fuzz bench-cluster lint
+.PHONY: help setup build run test test-matrix test-clients bench soak leaks fuzz bench-cluster lint
+.PHONY: clients example-fastapi example-express
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing to build and test (apt-get, through sudo when not root)
 	@scripts/setup
@@ -24,6 +25,18 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 
 test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
 	@scripts/test-matrix
+
+clients: build
+	@scripts/clients
+
+test-clients: clients ## run the README's recipes and the examples with the real clients (needs Node.js 20)
+	@PYTHONDONTWRITEBYTECODE=1 target/clients/python/bin/python -m pytest -q -p no:cacheprovider tests/clients
+
+example-fastapi: clients ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
+	@scripts/example fastapi $(PORT) $(MODULE)
+
+example-express: clients ## the same with Express
+	@scripts/example express $(PORT) $(MODULE)
 
 bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
 	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \

@@ -1,0 +1,99 @@
+"""Real servers for the tests of clients, applications and packages."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+import redis
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODULE = ROOT / "target/release/libslidewin.so"
+SERVER = os.environ.get("SLIDEWIN_SERVER", "redis-server")
+
+
+def wait_until(holds, seconds=20):
+    """Waits until something holds, and says whether it came to that."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def free_port():
+    """A port that is free, and low enough for a cluster's bus, which takes the port 10,000 higher."""
+    while True:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        if port < 50_000:
+            return port
+
+
+class Server:
+    """A redis-server with a module, on a port and in a folder of its own."""
+
+    def __init__(self, folder, *options, module=MODULE):
+        self.folder, self.options, self.module = folder, options, module
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.redis = redis.Redis(port=self.port, decode_responses=True)
+        self.process = None
+
+    def start(self):
+        words = [SERVER, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--logfile", "log"]
+        words += ["--loadmodule", self.module, *self.options]
+        self.process = subprocess.Popen([str(word) for word in words], cwd=self.folder)
+        assert wait_until(self.answers), (self.folder / "log").read_text()
+        return self
+
+    def answers(self):
+        assert self.process.poll() is None, (self.folder / "log").read_text()
+        try:
+            return self.redis.ping()
+        except redis.RedisError:
+            return False
+
+    def pause(self):
+        """Lets it accept connections and answer nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """Three masters, of which the first is handed out."""
+    servers = []
+    for name in "abc":
+        folder = tmp_path_factory.mktemp(name)
+        servers.append(Server(folder, "--cluster-enabled", "yes").start())
+    try:
+        nodes = [f"127.0.0.1:{server.port}" for server in servers]
+        create = ["redis-cli", "--cluster", "create", *nodes, "--cluster-yes"]
+        subprocess.run(create, check=True, capture_output=True)
+        for server in servers:
+            assert wait_until(lambda: server.redis.cluster("info")["cluster_state"] == "ok")
+        yield servers[0]
+    finally:
+        for server in servers:
+            server.stop()
