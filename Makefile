@@ -6,7 +6,7 @@ MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-matrix test-clients bench soak leaks fuzz bench-cluster lint
-.PHONY: clients example-fastapi example-express
+.PHONY: clients example-fastapi example-express dist test-dist
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ example-fastapi: clients ## run an API with rate limits on port 8000 (PORT=6379 
 
 example-express: clients ## the same with Express
 	@scripts/example express $(PORT) $(MODULE)
+
+dist: setup ## make the archive and the Debian package, in target/dist
+	@scripts/dist
+
+test-dist: setup ## unpack and load what make dist makes, and build it again elsewhere to compare
+	@scripts/test-dist
 
 bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
 	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \
