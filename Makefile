@@ -38,11 +38,11 @@ example-fastapi: clients ## run an API with rate limits on port 8000 (PORT=6379 
 example-express: clients ## the same with Express
 	@scripts/example express $(PORT) $(MODULE)
 
-dist: setup ## make the archive and the Debian package, in target/dist
-	@scripts/dist
+dist: ## make the archive and the Debian package, in target/dist
+	@scripts/setup dist && scripts/dist
 
-test-dist: setup ## unpack and load what make dist makes, and build it again elsewhere to compare
-	@scripts/test-dist
+test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
+	@scripts/setup dist && scripts/test-dist
 
 bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
 	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \
