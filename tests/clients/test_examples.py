@@ -65,6 +65,18 @@ class App:
         self.process.wait()
 
 
+def burst(app, requests):
+    """What so many requests in less than a second get; on a slow machine one try may be too slow."""
+    for _ in range(5):
+        time.sleep(1)
+        started = time.monotonic()
+        with ThreadPoolExecutor(requests) as threads:
+            responses = list(threads.map(lambda _: app.get(), range(requests)))
+        if time.monotonic() - started < 1:
+            return responses
+    pytest.fail("too slow a machine to tell")
+
+
 @pytest.fixture(params=["fastapi", "express"])
 def app(request, server, tmp_path):
     app = App(request.param, server.url, tmp_path)
@@ -74,26 +86,23 @@ def app(request, server, tmp_path):
 
 
 def test_a_burst_gets_its_limit_and_then_429(app, server):
-    started = time.monotonic()
-    with ThreadPoolExecutor(15) as threads:
-        responses = list(threads.map(lambda _: app.get(), range(15)))
-    assert time.monotonic() - started < 1, "too slow a machine to tell"
-
+    responses = burst(app, 15)
     passed = [response for response in responses if response.status_code == 200]
     denied = [response for response in responses if response.status_code == 429]
     assert (len(passed), len(denied)) == (10, 5)
     assert all(response.json() == {"hello": "world"} for response in passed)
     assert sorted(remaining(response)["burst"] for response in passed) == list(range(10))
-    assert sorted(remaining(response)["hourly"] for response in passed) == list(range(990, 1000))
+    used = server.redis.zcard("limit:address:127.0.0.1")
+    left = sorted(remaining(response)["hourly"] for response in passed)
+    assert left == list(range(1000 - used, 1010 - used))
     for response in denied:
         assert response.json() == {"error": "too many requests"}
         assert response.headers["Retry-After"] == "1"
         assert fields(response, "RateLimit")[0] == ("burst", {"r": 0, "t": 1})
-        assert remaining(response) == {"burst": 0, "hourly": 990}
+        assert remaining(response) == {"burst": 0, "hourly": 1000 - used}
     assert all("Retry-After" not in response.headers for response in passed)
     for response in responses:
         assert fields(response, "RateLimit-Policy") == POLICY
-    assert server.redis.zcard("limit:address:127.0.0.1") == 10
 
     time.sleep(1)
     assert app.get().status_code == 200
@@ -149,9 +158,7 @@ def test_requests_pass_while_redis_is_away(app, server):
     server.start()
 
     assert wait_until(app.is_limited)
-    time.sleep(1)
-    codes = [app.get().status_code for _ in range(12)]
-    assert codes == [200] * 10 + [429] * 2
+    assert sorted(response.status_code for response in burst(app, 12)) == [200] * 10 + [429] * 2
 
 
 def test_requests_pass_while_redis_does_not_answer(app, server):
@@ -168,7 +175,7 @@ def assert_passes_without_limit(app):
     for _ in range(5):
         started = time.monotonic()
         response = app.get()
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 2
         assert (response.status_code, response.json()) == (200, {"hello": "world"})
         assert "RateLimit" not in response.headers
     assert complaints() == before + 5

@@ -101,7 +101,7 @@ def test_a_recipe_lets_calls_pass_while_redis_does_not_answer(client, server):
         server.pause()
         started = time.monotonic()
         assert program.allow("user:42") == [True, None, 0]
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 2
         server.resume()
 
         assert wait_until(lambda: program.allow("again")[1] is not None)
@@ -114,7 +114,7 @@ def test_a_recipe_lets_calls_pass_while_redis_is_away_and_counts_again_after(cli
         for _ in range(5):
             started = time.monotonic()
             assert program.allow("user:42") == [True, None, 0]
-            assert time.monotonic() - started < 1
+            assert time.monotonic() - started < 2
         server.start()
 
         assert wait_until(lambda: program.allow("again")[1] is not None)
