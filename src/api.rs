@@ -302,8 +302,10 @@ impl Drop for SortedSet<'_> {
 pub enum Effect<'a> {
     /// `UNLINK key`
     Unlink,
-    /// `ZREMRANGEBYRANK key first last`
-    RemoveByRank(i64, i64),
+    /// `ZREMRANGEBYRANK key 0 last`
+    RemoveUpToRank(i64),
+    /// `ZREMRANGEBYRANK key first -1`
+    RemoveFromRank(i64),
     /// `ZREMRANGEBYSCORE key (after +inf`
     RemoveAfter(Micros),
     /// `ZADD key score member ...`, each string being both.
@@ -321,9 +323,13 @@ pub fn replicate(ctx: &Context, key: &RedisString, effect: &Effect) {
         let send = required!(RedisModule_Replicate);
         match effect {
             Effect::Unlink => send(ctx, c"UNLINK".as_ptr(), c"s".as_ptr(), key),
-            Effect::RemoveByRank(first, last) => {
-                let command = c"ZREMRANGEBYRANK".as_ptr();
-                send(ctx, command, c"sll".as_ptr(), key, *first, *last)
+            Effect::RemoveUpToRank(last) => {
+                let (command, first) = (c"ZREMRANGEBYRANK".as_ptr(), c"0".as_ptr());
+                send(ctx, command, c"scl".as_ptr(), key, first, *last)
+            }
+            Effect::RemoveFromRank(first) => {
+                let (command, last) = (c"ZREMRANGEBYRANK".as_ptr(), c"-1".as_ptr());
+                send(ctx, command, c"slc".as_ptr(), key, *first, last)
             }
             Effect::RemoveAfter(after) => {
                 let command = c"ZREMRANGEBYSCORE".as_ptr();

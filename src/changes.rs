@@ -14,11 +14,11 @@ use std::ffi::CStr;
 /// The changes of one call to one key.
 #[derive(Default)]
 pub struct Changes {
-    /// The key was unlinked, before anything was added.
+    /// The key was unlinked with all that was in it, before anything was added.
     pub unlinked: bool,
     /// The expiry that went with an unlinked key, in Unix milliseconds.
     pub lost_expiry: Option<i64>,
-    /// Entries removed at the old end.
+    /// Entries removed at the old end of the log that is left.
     pub removed_oldest: i64,
     /// Entries removed at the new end.
     pub removed_newest: i64,
@@ -45,13 +45,13 @@ impl Changes {
     pub fn publish(&self, ctx: &Context, key: &RedisString) {
         let newest = (self.removed_newest > 0).then(|| {
             let first = self.removed_newest.saturating_neg();
-            let by_rank = (Effect::RemoveByRank(first, -1), REMOVED_BY_RANK);
+            let by_rank = (Effect::RemoveFromRank(first), REMOVED_BY_RANK);
             let by_score = |after| (Effect::RemoveAfter(after), REMOVED_BY_SCORE);
             self.removed_after.map_or(by_rank, by_score)
         });
         let oldest = (self.removed_oldest > 0).then(|| {
             let last = self.removed_oldest.saturating_sub(1);
-            (Effect::RemoveByRank(0, last), REMOVED_BY_RANK)
+            (Effect::RemoveUpToRank(last), REMOVED_BY_RANK)
         });
         let added = !self.added.is_empty();
         let effects = [

@@ -155,11 +155,12 @@ impl<'a> Log<'a> {
     pub fn trim(&mut self, cutoff: Micros) -> Result<(), Error> {
         let up_to_cutoff = |member: &Member| time(member.score) <= cutoff;
         let mut expired = self.oldest.take().filter(up_to_cutoff);
-        if expired.is_some() && !self.has_after(cutoff) {
-            self.unlink();
-            expired = None;
-        }
         while let Some(member) = expired {
+            // Mostly one entry has run out; whether all have is worth a question at the second one.
+            if self.len == 1 || (self.changes.removed == 1 && !self.has_after(cutoff)) {
+                self.unlink();
+                break;
+            }
             if self.changes.removed >= MAX_REMOVED {
                 return self.overlook_expired(cutoff);
             }
@@ -273,6 +274,7 @@ impl<'a> Log<'a> {
     fn unlink(&mut self) {
         if self.len > 0 {
             self.changes.unlinked = true;
+            self.changes.removed_oldest = 0;
             self.changes.lost_expiry = self.set.expiry();
             self.set.unlink();
             self.note_removed(self.len);
