@@ -119,6 +119,8 @@ struct Bench {
     redis: Client,
     script: String,
     next: usize,
+    /// How long it took to seed keys of so many entries.
+    seeding: BTreeMap<usize, Duration>,
 }
 
 impl Bench {
@@ -129,45 +131,66 @@ impl Bench {
         let module = module.to_str().expect("a path in UTF-8");
         redis.run::<()>(&format!("MODULE LOAD {module}"));
         let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
+        pin(std::process::id(), 0);
+        pin(server.pid(), 1);
         Self {
             server,
             redis,
             script,
             next: 0,
+            seeding: BTreeMap::new(),
         }
     }
 
-    /// Fills the keys with entries as old as the rate would have made them.
+    /// Fills the keys as the rate would have left them, at the moment when this returns: of each key
+    /// one entry runs out between two calls to it.
     fn seed(&mut self, contestant: Contestant, load: Load) {
         self.redis.run::<()>("FLUSHALL");
-        let now = self.redis.time();
+        self.next = 0;
+        let begun = Instant::now();
+        let seeding = self.seeding.get(&load.live).copied().unwrap_or_default();
+        let start = self.redis.time() + seeding.as_micros() as i64;
         let is_denied = matches!(contestant, DeniedRecorded | DeniedSkipped);
         let window = if is_denied {
-            1_000_000
+            3_600_000_000
         } else {
             load.window_micros()
         };
+        let step = load.window_micros() as f64 / load.live as f64;
         // ZADD removes nothing: half of what the burst adds is left out, so that the mean is right.
         let grows = if contestant == Zadd {
             CALLS / load.keys / 2
         } else {
             0
         };
-        for key in 0..load.keys {
-            let mut command = redis::cmd("ZADD");
-            command.arg(format!("key:{key}"));
-            for n in grows.min(load.live - 1)..load.live {
-                let offset = (key * load.live + n) as i64 % 997;
-                let stamp = now - window + window * n as i64 / load.live as i64 + offset;
-                if contestant.is_recipe() {
-                    let stamp = format!("{:.6}", stamp as f64 / 1e6);
-                    command.arg(&stamp).arg(&stamp);
-                } else {
-                    command.arg(stamp).arg(stamp);
+        for keys in (0..load.keys).collect::<Vec<_>>().chunks(100) {
+            let mut pipe = redis::pipe();
+            for key in keys {
+                let name = format!("key:{key}");
+                let phase = *key as f64 / load.keys as f64 - 0.5;
+                let command = pipe.cmd("ZADD").arg(&name);
+                for n in grows.min(load.live - 1)..load.live {
+                    let age = load.window_micros() - ((n as f64 + phase) * step) as i64;
+                    let stamp = start - age;
+                    if contestant.is_recipe() {
+                        let stamp = format!("{:.6}", stamp as f64 / 1e6);
+                        command.arg(&stamp).arg(&stamp);
+                    } else {
+                        command.arg(stamp).arg(stamp);
+                    }
+                }
+                if contestant != Zadd {
+                    let expiry = (start + window) / 1_000;
+                    pipe.cmd("PEXPIREAT").arg(name).arg(expiry);
                 }
             }
-            command.query::<i64>(&mut self.redis.0).expect("ZADD");
+            let _: redis::Value = pipe.query(&mut self.redis.0).expect("seeds");
         }
+        // Awake until then: a server that slept begins slowly.
+        while begun.elapsed() < seeding {
+            self.batch(Ping, load, DEPTH);
+        }
+        self.seeding.insert(load.live, begun.elapsed());
     }
 
     /// The bytes of one call to the next key, and the number of replies to it.
@@ -321,6 +344,18 @@ impl Bench {
     }
 }
 
+/// Keeps a process on one processor, where there is such a one: a call costs another time when the
+/// scheduler puts client and server on one processor than when it puts them on two.
+fn pin(process: u32, processor: usize) {
+    let number = processor.to_string();
+    let mut taskset = Command::new("taskset");
+    taskset.args(["-a", "-c", "-p", &number, &process.to_string()]);
+    let output = taskset.output();
+    if !output.is_ok_and(|output| output.status.success()) {
+        eprintln!("bench: process {process} is not kept on processor {processor}");
+    }
+}
+
 /// Compiles the module of the floor, for the server to load.
 fn compile_empty_module() -> PathBuf {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.so");
@@ -415,8 +450,8 @@ impl Results {
         let key = (live, contestant);
         let speed = self.speed.entry(key).or_default();
         let mut load = Load::new(live);
-        if let Some(known) = speed.last() {
-            load.calls_per_second = *known;
+        if !speed.is_empty() {
+            load.calls_per_second = median(speed.clone()).0;
         }
         bench.seed(contestant, load);
         let (micros, calls_per_second) = bench.burst(contestant, load);
