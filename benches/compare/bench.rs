@@ -1,0 +1,208 @@
+//! A server under measurement: its keys, its load, and what the kernel and Redis say it cost.
+
+use crate::contestant::Contestant::{self, DeniedRecorded, DeniedSkipped, Ping, Zadd};
+use crate::contestant::{Load, LUA};
+use crate::support::{Client, Server, Settings};
+use redis::ConnectionLike;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const CALLS: usize = 20_000;
+const DEPTH: usize = 100;
+const ROUND_TRIPS: usize = 500;
+
+/// A server, and a client that measures it.
+pub struct Bench {
+    server: Server,
+    pub redis: Client,
+    script: String,
+    next: usize,
+    /// How long it took to seed keys of so many entries.
+    seeding: BTreeMap<usize, Duration>,
+}
+
+impl Bench {
+    /// Starts a server with slidewin and the module of the floor.
+    pub fn start(options: &str) -> Self {
+        let server = Settings::new().options(options).start();
+        let mut redis = server.connect();
+        let module = compile_empty_module();
+        let module = module.to_str().expect("a path in UTF-8");
+        redis.run::<()>(&format!("MODULE LOAD {module}"));
+        let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
+        pin(std::process::id(), 0);
+        pin(server.pid(), 1);
+        Self {
+            server,
+            redis,
+            script,
+            next: 0,
+            seeding: BTreeMap::new(),
+        }
+    }
+
+    /// Fills the keys as the rate would have left them, at the moment when this returns: of each key
+    /// one entry runs out between two calls to it.
+    pub fn seed(&mut self, contestant: Contestant, load: Load) {
+        self.redis.run::<()>("FLUSHALL");
+        self.next = 0;
+        let begun = Instant::now();
+        let seeding = self.seeding.get(&load.live).copied().unwrap_or_default();
+        let start = self.redis.time() + seeding.as_micros() as i64;
+        let is_denied = matches!(contestant, DeniedRecorded | DeniedSkipped);
+        let window = if is_denied {
+            3_600_000_000
+        } else {
+            load.window_micros()
+        };
+        let step = load.window_micros() as f64 / load.live as f64;
+        // ZADD removes nothing: half of what the burst adds is left out, so that the mean is right.
+        let grows = if contestant == Zadd {
+            CALLS / load.keys / 2
+        } else {
+            0
+        };
+        for keys in (0..load.keys).collect::<Vec<_>>().chunks(100) {
+            let mut pipe = redis::pipe();
+            for key in keys {
+                let name = format!("key:{key}");
+                let phase = *key as f64 / load.keys as f64 - 0.5;
+                let command = pipe.cmd("ZADD").arg(&name);
+                for n in grows.min(load.live - 1)..load.live {
+                    let age = load.window_micros() - ((n as f64 + phase) * step) as i64;
+                    let stamp = start - age;
+                    if contestant.is_recipe() {
+                        let stamp = format!("{:.6}", stamp as f64 / 1e6);
+                        command.arg(&stamp).arg(&stamp);
+                    } else {
+                        command.arg(stamp).arg(stamp);
+                    }
+                }
+                if contestant != Zadd {
+                    let expiry = (start + window) / 1_000;
+                    pipe.cmd("PEXPIREAT").arg(name).arg(expiry);
+                }
+            }
+            let _: redis::Value = pipe.query(&mut self.redis.0).expect("seeds");
+        }
+        // Awake until then: a server that slept begins slowly.
+        while begun.elapsed() < seeding {
+            self.batch(Ping, load, DEPTH);
+        }
+        self.seeding.insert(load.live, begun.elapsed());
+    }
+
+    fn batch(&mut self, contestant: Contestant, load: Load, calls: usize) -> Vec<redis::Value> {
+        let mut request = Vec::new();
+        let replies = (0..calls)
+            .map(|_| {
+                self.next += 1;
+                contestant.write_call(self.next, load, &self.script, &mut request)
+            })
+            .sum();
+        self.redis
+            .0
+            .req_packed_commands(&request, 0, replies)
+            .expect("replies")
+    }
+
+    /// Server microseconds per call, and calls per second.
+    pub fn burst(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
+        let (started, before) = (Instant::now(), self.cpu());
+        for _ in 0..CALLS / DEPTH {
+            self.batch(contestant, load, DEPTH);
+        }
+        let micros = self.cpu() - before;
+        let calls = CALLS as f64;
+        (micros / calls, calls / started.elapsed().as_secs_f64())
+    }
+
+    /// Microseconds of one call at a time: the median and the 99th of a hundred.
+    pub fn round_trips(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
+        let mut times: Vec<f64> = (0..ROUND_TRIPS)
+            .map(|_| {
+                let started = Instant::now();
+                self.batch(contestant, load, 1);
+                started.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        (times[ROUND_TRIPS / 2], times[ROUND_TRIPS * 99 / 100])
+    }
+
+    /// Microseconds that the server's main thread has run.
+    fn cpu(&self) -> f64 {
+        let pid = self.server.pid();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).unwrap();
+        let nanos: f64 = stat.split(' ').next().unwrap().parse().unwrap();
+        nanos / 1_000.0
+    }
+
+    /// Bytes that a call adds to the append-only file.
+    pub fn appended(&mut self, contestant: Contestant, load: Load) -> f64 {
+        let size = |bench: &Self| {
+            std::thread::sleep(Duration::from_millis(20));
+            let path = bench.server.append_only_path();
+            std::fs::metadata(path).unwrap().len() as f64
+        };
+        let before = size(self);
+        for _ in 0..10 {
+            self.batch(contestant, load, 100);
+        }
+        (size(self) - before) / 1_000.0
+    }
+
+    /// Bytes that a call sends and receives.
+    pub fn network(&mut self, contestant: Contestant, load: Load) -> (f64, f64) {
+        let mut read = |field| self.redis.info_number("stats", field) as f64;
+        let before = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let idle = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let own = (idle.0 - before.0, idle.1 - before.1);
+        for _ in 0..10 {
+            self.batch(contestant, load, 100);
+        }
+        let mut read = |field| self.redis.info_number("stats", field) as f64;
+        let after = (
+            read("total_net_input_bytes"),
+            read("total_net_output_bytes"),
+        );
+        let per_call = |after: f64, idle: f64, own: f64| (after - idle - own) / 1_000.0;
+        (
+            per_call(after.0, idle.0, own.0),
+            per_call(after.1, idle.1, own.1),
+        )
+    }
+}
+
+/// Keeps a process on one processor, where there is such a one: a call costs another time when the
+/// scheduler puts client and server on one processor than when it puts them on two.
+fn pin(process: u32, processor: usize) {
+    let number = processor.to_string();
+    let mut taskset = Command::new("taskset");
+    taskset.args(["-a", "-c", "-p", &number, &process.to_string()]);
+    let output = taskset.output();
+    if !output.is_ok_and(|output| output.status.success()) {
+        eprintln!("bench: process {process} is not kept on processor {processor}");
+    }
+}
+
+/// Compiles the module of the floor, for the server to load.
+fn compile_empty_module() -> PathBuf {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/empty.c");
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-o"])
+        .args([&library, &source])
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "the empty module does not compile");
+    library
+}
