@@ -214,17 +214,19 @@ impl<'a> SortedSet<'a> {
     /// Starts an iteration at one end of a range of scores, above `min` or from minus infinity and
     /// up to `max`; `None` when no member is in it.
     fn range(&self, end: End, min: f64, max: f64) -> Option<Range<'_>> {
-        if self.len() == 0 {
+        if self.key.is_null() {
             return None;
         }
         let above_min = c_int::from(min.is_finite());
-        // SAFETY: fact 2; the key is a sorted set that is not empty, and `Range` ends the iteration.
+        // SAFETY: fact 2; an empty key is refused by status, and `Range` ends the iteration.
         unsafe {
             let seek = match end {
                 End::First => required!(RedisModule_ZsetFirstInScoreRange),
                 End::Last => required!(RedisModule_ZsetLastInScoreRange),
             };
-            seek(self.key, min, max, above_min, 0);
+            if seek(self.key, min, max, above_min, 0) != raw::Status::Ok as c_int {
+                return None;
+            }
             let range = Range { set: self };
             (required!(RedisModule_ZsetRangeEndReached)(self.key) == 0).then_some(range)
         }

@@ -13,7 +13,7 @@ use crate::decision::{binding, Standing, Verdict, Wait};
 use crate::error::Error;
 use crate::log::Log;
 use crate::reply;
-use crate::rule::{Micros, Rule};
+use crate::rule::{Micros, Rule, Rules};
 use redis_module::RedisValue;
 
 /// What all rules together say to an attempt.
@@ -22,21 +22,20 @@ struct Decision {
     /// Whether entries, and not the attempt's own cost, stand in the way.
     rests_on_entries: bool,
     /// Live entries, a rule each, in the order given, when the reply shows them.
-    used: Vec<u64>,
+    used: [u64; Rules::MAX],
 }
 
 fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> {
     let mut decision = Decision {
         allowed: true,
         rests_on_entries: false,
-        used: Vec::new(),
+        used: [0; Rules::MAX],
     };
-    for rule in attempt.rules.iter() {
+    for (rule, used) in attempt.rules.iter().zip(&mut decision.used) {
         let cutoff = rule.window.cutoff(now);
         let verdict = if attempt.with_info {
-            let used = log.live_after(cutoff)?;
-            decision.used.push(used);
-            rule.judge(used, attempt.units)
+            *used = log.live_after(cutoff)?;
+            rule.judge(*used, attempt.units)
         } else {
             // Without counting: the rule is violated when the entry that would have to leave is live.
             match rule.judge(log.live(), attempt.units) {
