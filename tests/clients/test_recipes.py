@@ -133,4 +133,7 @@ def test_a_recipe_works_in_a_cluster(client, cluster):
 def test_every_other_recipe_says_that_it_is_not_executed():
     headings = re.findall(r"^\*\*\w+, ([\w-]+)\*\*(.*)$", README, re.MULTILINE)
     others = {client: note for client, note in headings if client not in RECIPES}
-    assert others == dict.fromkeys(["go-redis", "Jedis"], " (not executed here)")
+    assert others == {
+        "go-redis": " (run once by hand with go-redis 9.17, not by the test)",
+        "Jedis": " (not executed here)",
+    }
