@@ -35,8 +35,9 @@ export async function limitRate(request, response, next) {
   const key = keyOf(request);
   const reply = await call("SLIDEWIN.CHECK", key, ...limits, "SKIPDENIED", "WITHINFO");
   if (!reply) return next();
-  const [allowed, , , retryAfterMs] = reply;
-  const states = reply[7].map(([, , , remaining, , resetAfterMs], index) => {
+  // The last element has a row for each rule; it is there from two rules on.
+  const [allowed, , , retryAfterMs, , , , rows] = reply;
+  const states = rows.map(([, , , remaining, , resetAfterMs], index) => {
     return `"${names[index]}";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`;
   });
   response.set({ "RateLimit-Policy": policy, RateLimit: states.join(", ") });

@@ -42,7 +42,7 @@ async def limit_rate(request: Request, call_next):
     reply = await call("SLIDEWIN.CHECK", key, *LIMITS, "SKIPDENIED", "WITHINFO")
     if reply is None:
         return await call_next(request)
-    allowed, _, _, retry_after_ms, *_, rules = reply
+    allowed, retry_after_ms, rules = reply[0], reply[3], reply[7]  # 7 is there from two rules on
     states = [f'"{name}";r={rule[3]};t={-(-rule[5] // 1000)}' for name, rule in zip(RULES, rules)]
     headers = {"RateLimit-Policy": POLICY, "RateLimit": ", ".join(states)}
     if not allowed:
