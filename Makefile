@@ -42,7 +42,7 @@ dist: ## make the archive and the Debian package, in target/dist
 	@scripts/setup dist && scripts/dist
 
 test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
-	@scripts/setup dist && scripts/test-dist
+	@scripts/setup dist && scripts/test-dist elsewhere
 
 bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
 	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \
