@@ -6,7 +6,7 @@ MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-matrix test-clients bench soak leaks fuzz bench-cluster lint
-.PHONY: clients example-fastapi example-express dist test-dist
+.PHONY: example-fastapi example-express dist test-dist
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,16 +26,16 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
 	@scripts/test-matrix
 
-clients: build
-	@scripts/clients
-
-test-clients: clients ## run the README's recipes and the examples with the real clients (needs Node.js 20)
+test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
+	@scripts/clients python node express
 	@PYTHONDONTWRITEBYTECODE=1 target/clients/python/bin/python -m pytest -q -p no:cacheprovider tests/clients
 
-example-fastapi: clients ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
+example-fastapi: build ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
+	@scripts/clients python
 	@scripts/example fastapi $(PORT) $(MODULE)
 
-example-express: clients ## the same with Express
+example-express: build ## the same with Express (needs Node.js 20)
+	@scripts/clients express
 	@scripts/example express $(PORT) $(MODULE)
 
 dist: ## make the archive and the Debian package, in target/dist
