@@ -14,11 +14,11 @@ use std::ffi::CStr;
 /// The changes of one call to one key.
 #[derive(Default)]
 pub struct Changes {
-    /// The key was unlinked with all that was in it, before anything was added.
+    /// The key was unlinked, before anything was added: removals that came before are part of it.
     pub unlinked: bool,
     /// The expiry that went with an unlinked key, in Unix milliseconds.
     pub lost_expiry: Option<i64>,
-    /// Entries removed at the old end of the log that is left.
+    /// Entries removed at the old end.
     pub removed_oldest: i64,
     /// Entries removed at the new end.
     pub removed_newest: i64,

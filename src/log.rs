@@ -273,9 +273,12 @@ impl<'a> Log<'a> {
 
     fn unlink(&mut self) {
         if self.len > 0 {
-            self.changes.unlinked = true;
-            self.changes.removed_oldest = 0;
-            self.changes.lost_expiry = self.set.expiry();
+            self.changes = Changes {
+                unlinked: true,
+                lost_expiry: self.set.expiry(),
+                removed: self.changes.removed,
+                ..Changes::default()
+            };
             self.set.unlink();
             self.note_removed(self.len);
             self.expired = 0;

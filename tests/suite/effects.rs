@@ -80,6 +80,25 @@ fn a_log_that_has_run_out_is_unlinked() {
 }
 
 #[test]
+fn what_is_removed_before_the_log_is_unlinked_is_not_told() {
+    let server = persistent();
+    let mut redis = server.connect();
+    redis.seed("oldest", [NOW - 61 * SECOND, NOW - 60 * SECOND, NOW - 1]);
+    assert_eq!(
+        appended(&server, &mut redis, "SLIDEWIN.CHECK oldest 0 60"),
+        ["UNLINK oldest"]
+    );
+    redis.seed("newest", [NOW - 1, NOW + 61 * SECOND]);
+    assert_eq!(
+        appended(&server, &mut redis, "SLIDEWIN.CHECK newest 1 60")[1..3],
+        [
+            "UNLINK newest".to_owned(),
+            format!("ZADD newest {NOW} {NOW}")
+        ]
+    );
+}
+
+#[test]
 fn a_refund_is_a_removal_by_rank_from_the_end() {
     let server = persistent();
     let mut redis = server.connect();
