@@ -36,10 +36,10 @@ def free_port():
 
 
 class Server:
-    """A redis-server with a module, on a port and in a folder of its own."""
+    """A redis-server with slidewin, on a port and in a folder of its own."""
 
-    def __init__(self, folder, *options, module=MODULE):
-        self.folder, self.options, self.module = folder, options, module
+    def __init__(self, folder, *options):
+        self.folder, self.options = folder, options
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self.redis = redis.Redis(port=self.port, decode_responses=True)
@@ -47,7 +47,7 @@ class Server:
 
     def start(self):
         words = [SERVER, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--logfile", "log"]
-        words += ["--loadmodule", self.module, *self.options]
+        words += ["--loadmodule", MODULE, *self.options]
         self.process = subprocess.Popen([str(word) for word in words], cwd=self.folder)
         assert wait_until(self.answers), (self.folder / "log").read_text()
         return self

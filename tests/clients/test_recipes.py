@@ -14,12 +14,13 @@ README = (ROOT / "README.md").read_text()
 DRIVERS = ROOT / "tests/clients/drivers"
 PRIVATE = ROOT / "target/clients"
 
-# The client's name in the README, the language of its block, and the driver's files.
+# For each client's name in the README: the language of its block, where the block goes, and where the
+# files of its driver go.
 RECIPES = {
-    "redis-py": ("python", {"python.py": "driver.py"}, "recipe.py"),
-    "node-redis": ("js", {"javascript.mjs": "driver.mjs"}, "recipe.mjs"),
-    "ioredis": ("js", {"javascript.mjs": "driver.mjs"}, "recipe.mjs"),
-    "redis-rs": ("rust", {"rust.rs": "src/main.rs", "rust.toml": "Cargo.toml"}, "src/recipe.rs"),
+    "redis-py": ("python", "recipe.py", {"python.py": "driver.py"}),
+    "node-redis": ("js", "recipe.mjs", {"javascript.mjs": "driver.mjs"}),
+    "ioredis": ("js", "recipe.mjs", {"javascript.mjs": "driver.mjs"}),
+    "redis-rs": ("rust", "src/recipe.rs", {"rust.rs": "src/main.rs", "rust.toml": "Cargo.toml"}),
 }
 
 
@@ -43,23 +44,24 @@ class Program:
     """A recipe with its driver, running."""
 
     def __init__(self, client, url, change=lambda text: text):
-        language, driver, recipe = RECIPES[client]
-        change_all = [(recipe, block(client, language))]
-        change_all += [(to, (DRIVERS / source).read_text()) for source, to in driver.items()]
-        # A folder of its own, in which node finds the installed clients one folder up.
+        language, recipe, driver = RECIPES[client]
+        files = {recipe: block(client, language)}
+        files.update((to, (DRIVERS / source).read_text()) for source, to in driver.items())
+        # A folder of its own; node finds the installed clients in the folder above.
         folder = PRIVATE / "node" / client if language == "js" else PRIVATE / client
-        for name, text in change_all:
+        for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_text() != change(text):
-                path.write_text(change(text))
+            path.write_text(change(text))
         environment = {**os.environ, "REDIS_URL": url}
         if language == "rust":
-            cargo = ["cargo", "build", "--quiet", "--target-dir", str(PRIVATE / "target")]
+            cargo = ["cargo", "build", "--quiet", "--target-dir", PRIVATE / "target"]
             subprocess.run(cargo, cwd=folder, check=True)
-            command = [str(PRIVATE / "target/debug/recipe")]
-        else:
-            command = [sys.executable if language == "python" else "node", "driver." + recipe.split(".")[1]]
+        command = {
+            "python": [sys.executable, "driver.py"],
+            "js": ["node", "driver.mjs"],
+            "rust": [PRIVATE / "target/debug/recipe"],
+        }[language]
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
