@@ -25,7 +25,7 @@
 use crate::docs::{Argument, CommandDoc, Shape};
 use crate::error::Error;
 use crate::rule::{Micros, MAX_TIME};
-use redis_module::{decode_args, raw, Context, RedisResult, RedisString};
+use redis_module::{decode_args, raw, Context, RedisString};
 use std::ffi::{c_int, CStr, CString};
 use std::panic::catch_unwind;
 use std::ptr::{self, NonNull};
@@ -471,18 +471,17 @@ pub extern "C" fn RedisModule_OnUnload(ctx: *mut raw::RedisModuleCtx) -> c_int {
     }
 }
 
-/// Runs a command for its entry point and sends its reply.
+/// Runs a command for its entry point.
 pub fn run(
     ctx: *mut raw::RedisModuleCtx,
     words: *mut *mut raw::RedisModuleString,
     count: c_int,
-    command: impl FnOnce(&Context, &Words) -> RedisResult,
+    command: impl FnOnce(&Context, &Words) -> raw::Status,
 ) -> c_int {
     let ctx = Context::new(ctx);
     // SAFETY: the server passes that many words, and holds them until the command returns.
     let words = unsafe { slice::from_raw_parts(words, usize::try_from(count).unwrap_or(0)) };
-    let reply = command(&ctx, &Words(words));
-    ctx.reply(reply) as c_int
+    command(&ctx, &Words(words)) as c_int
 }
 
 /// The words of a running command, which the server holds.

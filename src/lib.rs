@@ -46,8 +46,9 @@ mod reply;
 mod command;
 
 use error::Error;
-use redis_module::{raw, Context, RedisResult, RedisString, RedisValue};
+use redis_module::{raw, Context, RedisString};
 use redis_module::{CallOptionsBuilder, CallReply, CallResult};
+use reply::Reply;
 use std::ffi::{c_int, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -126,7 +127,7 @@ macro_rules! entry_point {
             count: c_int,
         ) -> c_int {
             api::run(ctx, words, count, |ctx, words| {
-                guarded(|| command::$name(ctx, words))
+                answer(ctx, || command::$name(ctx, words))
             })
         }
     };
@@ -169,11 +170,17 @@ fn field<'a>(line: &'a str, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
+/// Runs a command and sends what it answers.
+fn answer(ctx: &Context, command: impl FnOnce() -> Result<Reply, Error>) -> raw::Status {
+    match guarded(command) {
+        Ok(reply) => reply.send(ctx),
+        Err(error) => ctx.reply(Err(error.into_reply())),
+    }
+}
+
 /// Runs a command; a panic, which would abort the server, becomes an error.
-fn guarded(command: impl FnOnce() -> Result<RedisValue, Error>) -> RedisResult {
-    catch_unwind(AssertUnwindSafe(command))
-        .unwrap_or(Err(Error::Internal))
-        .map_err(Error::into_reply)
+fn guarded<T>(command: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or(Err(Error::Internal))
 }
 
 #[cfg(test)]
@@ -183,10 +190,8 @@ mod tests {
     /// Case 50.
     #[test]
     fn a_panic_becomes_an_internal_error() {
-        let reply = guarded(|| panic!("a defect"));
-        assert_eq!(
-            reply.map_err(|error| error.to_string()),
-            Err("ERR internal error".to_owned())
-        );
+        let answer: Result<(), _> = guarded(|| panic!("a defect"));
+        assert_eq!(answer, Err(Error::Internal));
+        assert_eq!(Error::Internal.to_string(), "ERR internal error");
     }
 }

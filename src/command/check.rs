@@ -3,8 +3,9 @@ use crate::api::{self, Access, Words};
 use crate::args;
 use crate::error::Error;
 use crate::log::Log;
+use crate::reply::Reply;
 use crate::stats;
-use redis_module::{Context, RedisValue};
+use redis_module::Context;
 
 /// `SLIDEWIN.CHECK key limit window [limit window ...] [COST units] [SKIPDENIED] [WITHINFO]`
 ///
@@ -13,7 +14,7 @@ use redis_module::{Context, RedisValue};
 /// unless SKIPDENIED lets it leave no trace.
 ///
 /// Replies 1 or 0, or with WITHINFO the array of `reply::info`. Errors change nothing.
-pub fn check(ctx: &Context, words: &Words) -> Result<RedisValue, Error> {
+pub fn check(ctx: &Context, words: &Words) -> Result<Reply, Error> {
     let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
     let attempt = args::check(arguments)?;
     let mut log = Log::open(ctx, &key, Access::Write)?;

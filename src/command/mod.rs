@@ -12,9 +12,8 @@ use crate::args::Attempt;
 use crate::decision::{binding, Standing, Verdict, Wait};
 use crate::error::Error;
 use crate::log::Log;
-use crate::reply;
+use crate::reply::{self, Reply};
 use crate::rule::{Micros, Rule, Rules};
-use redis_module::RedisValue;
 
 /// What all rules together say to an attempt.
 struct Decision {
@@ -50,12 +49,7 @@ fn decide(log: &Log, attempt: &Attempt, now: Micros) -> Result<Decision, Error> 
 }
 
 /// The reply to an attempt, from the log as the call leaves it and the live entries of each rule.
-fn answer(
-    log: &Log,
-    attempt: &Attempt,
-    decision: &Decision,
-    now: Micros,
-) -> Result<RedisValue, Error> {
+fn answer(log: &Log, attempt: &Attempt, decision: &Decision, now: Micros) -> Result<Reply, Error> {
     if !attempt.with_info {
         return Ok(reply::verdict(decision.allowed));
     }

@@ -3,8 +3,9 @@ use crate::api::{self, Access, Words};
 use crate::args;
 use crate::error::Error;
 use crate::log::Log;
+use crate::reply::Reply;
 use crate::stats;
-use redis_module::{Context, RedisValue};
+use redis_module::Context;
 
 /// `SLIDEWIN.PEEK key limit window [limit window ...] [COST units] [WITHINFO]`
 ///
@@ -12,7 +13,7 @@ use redis_module::{Context, RedisValue};
 /// are those of the log as it stands, without the attempt.
 ///
 /// Replies and errors are those of CHECK; an absent key is an empty log.
-pub fn peek(ctx: &Context, words: &Words) -> Result<RedisValue, Error> {
+pub fn peek(ctx: &Context, words: &Words) -> Result<Reply, Error> {
     let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
     let attempt = args::peek(arguments)?;
     let mut log = Log::open(ctx, &key, Access::Read)?;
