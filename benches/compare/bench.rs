@@ -24,11 +24,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts a server with slidewin and the module of the floor.
+    /// Starts a server with slidewin and the module of the floors.
     pub fn start(options: &str) -> Self {
         let server = Settings::new().options(options).start();
         let mut redis = server.connect();
-        let module = compile_empty_module();
+        let module = compile_floor();
         let module = module.to_str().expect("a path in UTF-8");
         redis.run::<()>(&format!("MODULE LOAD {module}"));
         let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
@@ -194,15 +194,18 @@ fn pin(process: u32, processor: usize) {
     }
 }
 
-/// Compiles the module of the floor, for the server to load.
-fn compile_empty_module() -> PathBuf {
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/empty.c");
+/// Compiles the module of the floors, for the server to load.
+fn compile_floor() -> PathBuf {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("floor.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/floor.c");
     let status = Command::new("cc")
         .args(["-shared", "-fPIC", "-O2", "-o"])
         .args([&library, &source])
         .status()
         .expect("a C compiler");
-    assert!(status.success(), "the empty module does not compile");
+    assert!(
+        status.success(),
+        "the module of the floors does not compile"
+    );
     library
 }

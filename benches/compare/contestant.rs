@@ -19,6 +19,7 @@ pub enum Contestant {
     Incr,
     Zadd,
     Empty,
+    Calls,
     Allowed,
     DeniedRecorded,
     DeniedSkipped,
@@ -30,7 +31,7 @@ pub enum Contestant {
 }
 
 use Contestant::{
-    Allowed, DeniedRecorded, DeniedSkipped, Empty, Incr, Ping, RecipeLua, RecipeMulti,
+    Allowed, Calls, DeniedRecorded, DeniedSkipped, Empty, Incr, Ping, RecipeLua, RecipeMulti,
     RecipePipeline, ThreeRules, WithInfo, Zadd,
 };
 
@@ -42,6 +43,7 @@ impl Contestant {
             Incr => "INCR",
             Zadd => "ZADD of a new member",
             Empty => "empty module command",
+            Calls => "bare API calls of CHECK, allowed",
             Allowed => "CHECK, allowed",
             DeniedRecorded => "CHECK, denied and recorded",
             DeniedSkipped => "CHECK SKIPDENIED, denied",
@@ -78,6 +80,7 @@ impl Contestant {
                 send(&["ZADD", &key, &stamp, &stamp]);
             }
             Empty => send(&["BENCH.EMPTY", &key, &full, "3600", "SKIPDENIED"]),
+            Calls => send(&["BENCH.CALLS", &key, &limit, &window]),
             Allowed => send(&["SLIDEWIN.CHECK", &key, &limit, &window]),
             DeniedRecorded => send(&["SLIDEWIN.CHECK", &key, &full, "3600"]),
             DeniedSkipped => send(&["SLIDEWIN.CHECK", &key, &full, "3600", "SKIPDENIED"]),
