@@ -2,10 +2,9 @@
 
 use crate::contestant::Contestant::{self, DeniedRecorded, DeniedSkipped, Ping, Zadd};
 use crate::contestant::{Load, LUA};
-use crate::support::{Client, Server, Settings};
+use crate::support::{compile, Client, Server, Settings};
 use redis::ConnectionLike;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ impl Bench {
     pub fn start(options: &str) -> Self {
         let server = Settings::new().options(options).start();
         let mut redis = server.connect();
-        let module = compile_floor();
+        let module = compile("benches/compare/floor.c");
         let module = module.to_str().expect("a path in UTF-8");
         redis.run::<()>(&format!("MODULE LOAD {module}"));
         let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
@@ -192,20 +191,4 @@ fn pin(process: u32, processor: usize) {
     if !output.is_ok_and(|output| output.status.success()) {
         eprintln!("bench: process {process} is not kept on processor {processor}");
     }
-}
-
-/// Compiles the module of the floors, for the server to load.
-fn compile_floor() -> PathBuf {
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("floor.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/floor.c");
-    let status = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-o"])
-        .args([&library, &source])
-        .status()
-        .expect("a C compiler");
-    assert!(
-        status.success(),
-        "the module of the floors does not compile"
-    );
-    library
 }

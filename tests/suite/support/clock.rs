@@ -1,3 +1,4 @@
+use super::compile;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -58,18 +59,5 @@ impl Clock {
 /// The preloaded library, compiled once for each test program.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
-    SHIM.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let library = target.join("clock.so");
-        let fresh = target.join(format!("clock.{}.so", std::process::id()));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/support/clock.c");
-        let status = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O2", "-o"])
-            .args([&fresh, &source])
-            .status()
-            .expect("a C compiler");
-        assert!(status.success(), "the clock does not compile");
-        fs::rename(&fresh, &library).unwrap();
-        library
-    })
+    SHIM.get_or_init(|| compile("tests/suite/support/clock.c"))
 }

@@ -322,6 +322,23 @@ pub fn module() -> PathBuf {
     program.with_file_name("libslidewin.so")
 }
 
+/// Compiles a C file of the project into a library that a server can load.
+pub fn compile(source: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let library = target.join(source.with_extension("so").file_name().unwrap());
+    // Another test program may be using the one that is there.
+    let fresh = library.with_extension(format!("{}.so", std::process::id()));
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-o"])
+        .args([&fresh, &source])
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "{} does not compile", source.display());
+    fs::rename(&fresh, &library).unwrap();
+    library
+}
+
 /// The server's own word for its version.
 pub fn server_version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
