@@ -35,26 +35,24 @@ use Contestant::{
     RecipePipeline, ThreeRules, WithInfo, Zadd,
 };
 
-impl Contestant {
-    /// Its name in the tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ping => "PING",
-            Incr => "INCR",
-            Zadd => "ZADD of a new member",
-            Empty => "empty module command",
-            Calls => "bare API calls of CHECK, allowed",
-            Allowed => "CHECK, allowed",
-            DeniedRecorded => "CHECK, denied and recorded",
-            DeniedSkipped => "CHECK SKIPDENIED, denied",
-            WithInfo => "CHECK WITHINFO, allowed",
-            ThreeRules => "CHECK, three rules, allowed",
-            RecipeMulti => "recipe in MULTI/EXEC",
-            RecipePipeline => "recipe in a pipeline",
-            RecipeLua => "recipe as a Lua script",
-        }
-    }
+/// All contestants and their names, in the order of the tables.
+pub const ALL: [(Contestant, &str); 13] = [
+    (Ping, "PING"),
+    (Incr, "INCR"),
+    (Zadd, "ZADD of a new member"),
+    (Empty, "empty module command"),
+    (Calls, "bare API calls of CHECK, allowed"),
+    (Allowed, "CHECK, allowed"),
+    (DeniedRecorded, "CHECK, denied and recorded"),
+    (DeniedSkipped, "CHECK SKIPDENIED, denied"),
+    (WithInfo, "CHECK WITHINFO, allowed"),
+    (ThreeRules, "CHECK, three rules, allowed"),
+    (RecipeMulti, "recipe in MULTI/EXEC"),
+    (RecipePipeline, "recipe in a pipeline"),
+    (RecipeLua, "recipe as a Lua script"),
+];
 
+impl Contestant {
     /// Whether its keys hold integers or, as the recipe's do, fractional seconds.
     pub fn is_recipe(self) -> bool {
         matches!(self, RecipeMulti | RecipePipeline | RecipeLua)

@@ -28,10 +28,9 @@ mod bench;
 
 use bench::Bench;
 use contestant::Contestant::{
-    self, Allowed, Calls, DeniedRecorded, DeniedSkipped, Empty, Incr, Ping, RecipeLua, RecipeMulti,
-    RecipePipeline, ThreeRules, WithInfo, Zadd,
+    self, Allowed, Calls, DeniedSkipped, Empty, RecipeLua, RecipeMulti, ThreeRules, WithInfo, Zadd,
 };
-use contestant::Load;
+use contestant::{Load, ALL};
 use std::collections::BTreeMap;
 
 const ROUNDS: usize = 9;
@@ -46,23 +45,14 @@ fn median(mut values: Vec<f64>) -> (f64, f64) {
     )
 }
 
-const FIFTY: [Contestant; 13] = [
-    Ping,
-    Incr,
-    Zadd,
-    Empty,
-    Calls,
-    Allowed,
-    DeniedRecorded,
-    DeniedSkipped,
-    WithInfo,
-    ThreeRules,
-    RecipeMulti,
-    RecipePipeline,
-    RecipeLua,
-];
 const SIZES: [usize; 4] = [7, 50, 500, 50_000];
-const GROWING: [Contestant; 5] = [Zadd, Calls, Allowed, RecipeMulti, RecipeLua];
+
+/// Those that are measured with so many entries a key: all with 50, a few with any other number.
+fn contestants(live: usize) -> impl Iterator<Item = (Contestant, &'static str)> {
+    let always = [Zadd, Calls, Allowed, RecipeMulti, RecipeLua];
+    let contestants = ALL.into_iter();
+    contestants.filter(move |(contestant, _)| live == 50 || always.contains(contestant))
+}
 
 /// What every round measured.
 #[derive(Default)]
@@ -79,15 +69,11 @@ impl Results {
         for round in 0..=ROUNDS {
             eprintln!("bench: round {round} of {ROUNDS}");
             for live in SIZES {
-                let mut contestants = if live == 50 {
-                    FIFTY.to_vec()
-                } else {
-                    GROWING.to_vec()
-                };
+                let mut turns: Vec<_> = contestants(live).collect();
                 if round % 2 == 0 {
-                    contestants.reverse();
+                    turns.reverse();
                 }
-                for contestant in contestants {
+                for (contestant, _) in turns {
                     results.measure_one(&mut bench, live, contestant);
                 }
             }
@@ -125,7 +111,7 @@ impl Results {
         let mut bench = Bench::start("--appendonly yes --appendfsync no");
         println!("| 50 live entries a key | server CPU µs | spread | calls/s | p50 µs | p99 µs | bytes in | bytes out | AOF bytes |");
         println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-        for contestant in FIFTY {
+        for (contestant, name) in contestants(50) {
             let load = Load::new(50);
             let (micros, spread) = median(self.cpu[&(50, contestant)].clone());
             let (calls, _) = median(self.speed[&(50, contestant)].clone());
@@ -136,8 +122,7 @@ impl Results {
             let (sent, received) = bench.network(contestant, load);
             let appended = bench.appended(contestant, load);
             println!(
-                "| {} | {micros:.1} | {spread:.0} % | {calls:.0} | {p50:.0} | {p99:.0} | {sent:.0} | {received:.0} | {appended:.0} |",
-                contestant.name()
+                "| {name} | {micros:.1} | {spread:.0} % | {calls:.0} | {p50:.0} | {p99:.0} | {sent:.0} | {received:.0} | {appended:.0} |"
             );
         }
     }
@@ -145,9 +130,9 @@ impl Results {
     fn print_sizes(&self) {
         println!("\n| server CPU µs by live entries | 7 | 50 | 500 | 50,000 |");
         println!("| --- | --- | --- | --- | --- |");
-        for contestant in GROWING {
+        for (contestant, name) in contestants(7) {
             let micros = SIZES.map(|live| format!("{:.1}", self.cpu(live, contestant)));
-            println!("| {} | {} |", contestant.name(), micros.join(" | "));
+            println!("| {name} | {} |", micros.join(" | "));
         }
     }
 
