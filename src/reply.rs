@@ -22,7 +22,10 @@ impl Reply {
             Self::Array(elements) => {
                 let len = c_long::try_from(elements.len()).unwrap_or(c_long::MAX);
                 let begun = raw::reply_with_array(ctx.ctx, len);
-                elements.iter().fold(begun, |_, element| element.send(ctx))
+                for element in elements {
+                    element.send(ctx);
+                }
+                begun
             }
         }
     }

@@ -20,7 +20,7 @@ struct Decision {
     allowed: bool,
     /// Whether entries, and not the attempt's own cost, stand in the way.
     rests_on_entries: bool,
-    /// Live entries, a rule each, in the order given, when the reply shows them.
+    /// Live entries, a rule each, in the order given; of meaning only when the reply shows them.
     used: [u64; Rules::MAX],
 }
 

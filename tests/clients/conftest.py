@@ -1,4 +1,4 @@
-"""Real servers for the tests of clients, applications and packages."""
+"""Real servers for the tests of clients, examples and guides."""
 
 import os
 import pathlib

@@ -37,10 +37,7 @@ class App:
             folder = ROOT / "examples/fastapi"
             command = [sys.executable, "-m", "uvicorn", "app:app", "--port", str(port)]
         else:
-            # Installed apart from the source: node looks for packages above the program's file.
             folder = ROOT / "target/clients/express"
-            for file in (ROOT / "examples/express").glob("*.js"):
-                (folder / file.name).write_text(file.read_text())
             command = ["node", "app.js"]
         environment = {**os.environ, "REDIS_URL": redis_url, "PORT": str(port)}
         self.process = subprocess.Popen(
@@ -103,6 +100,12 @@ def test_a_burst_gets_its_limit_and_then_429(app, server):
     assert all("Retry-After" not in response.headers for response in passed)
     for response in responses:
         assert fields(response, "RateLimit-Policy") == POLICY
+        (burst_name, burst_state), (hourly_name, hourly_state) = fields(response, "RateLimit")
+        assert (burst_name, hourly_name) == ("burst", "hourly")
+        # More is free when the oldest call leaves its window.
+        assert burst_state.keys() == hourly_state.keys() == {"r", "t"}
+        assert burst_state["t"] == 1
+        assert 3580 < hourly_state["t"] <= 3600
 
     time.sleep(1)
     assert app.get().status_code == 200
