@@ -1,8 +1,11 @@
 //! Argument vectors into validated types, and every error that an argument can cause.
+//!
+//! Words are read from left to right, and the first fault is told.
+#![deny(clippy::arithmetic_side_effects)]
 
 use crate::decimal::{integer, seconds};
 use crate::error::Error;
-use crate::rule::{Rule, Rules, Units, Window};
+use crate::rule::{Micros, Rule, Rules, Units, Window};
 
 /// The arguments of CHECK and PEEK after the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error>
     let (mut units, mut skip_denied, mut with_info) = (None, false, false);
     while let Some(option) = args.next() {
         if option.eq_ignore_ascii_case(b"COST") && units.is_none() {
-            units = Some(option_units(&mut args, Error::Cost)?);
+            units = Some(cost(&mut args)?);
         } else if option.eq_ignore_ascii_case(b"SKIPDENIED") && !skip_denied {
             skip_denied = true;
         } else if option.eq_ignore_ascii_case(b"WITHINFO") && !with_info {
@@ -59,19 +62,38 @@ pub fn peek<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> 
     })
 }
 
-/// `[COUNT units]`
-pub fn refund<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> Result<Units, Error> {
-    let units = match args.next() {
-        None => Units::ONE,
-        Some(option) if option.eq_ignore_ascii_case(b"COUNT") => {
-            option_units(&mut args, Error::Count)?
+/// The arguments of REFUND after the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refund {
+    /// The id that CHECK replied with.
+    pub id: Micros,
+    /// What the call recorded.
+    pub units: Units,
+    /// How much of it the call keeps, at most `units`.
+    pub keep: u64,
+}
+
+/// `id [COST units] [KEEP units]`
+pub fn refund<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> Result<Refund, Error> {
+    let id = args.next().ok_or(Error::WrongArity)?;
+    let id = integer(id).and_then(|id| Micros::try_from(id).ok());
+    let id = id.filter(|id| *id > 0).ok_or(Error::Id)?;
+    let (mut units, mut keep) = (None, None);
+    while let Some(option) = args.next() {
+        if option.eq_ignore_ascii_case(b"COST") && units.is_none() {
+            units = Some(cost(&mut args)?);
+        } else if option.eq_ignore_ascii_case(b"KEEP") && keep.is_none() {
+            let units = args.next().ok_or(Error::Syntax)?;
+            keep = Some(integer(units).ok_or(Error::Keep)?);
+        } else {
+            return Err(Error::Syntax);
         }
-        Some(_) => return Err(Error::Syntax),
-    };
-    match args.next() {
-        None => Ok(units),
-        Some(_) => Err(Error::Syntax),
     }
+    let (units, keep) = (units.unwrap_or(Units::ONE), keep.unwrap_or(0));
+    if keep > units.get() {
+        return Err(Error::Keep);
+    }
+    Ok(Refund { id, units, keep })
 }
 
 fn rule<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Rule, Error> {
@@ -84,15 +106,10 @@ fn rule<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Rule, Error> {
     Ok(Rule { limit, window })
 }
 
-fn option_units<'a>(
-    args: &mut impl Iterator<Item = &'a [u8]>,
-    out_of_range: Error,
-) -> Result<Units, Error> {
+/// The number after the word COST.
+fn cost<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Units, Error> {
     let units = args.next().ok_or(Error::Syntax)?;
-    integer(units)
-        .and_then(|units| u16::try_from(units).ok())
-        .and_then(Units::new)
-        .ok_or(out_of_range)
+    integer(units).and_then(Units::new).ok_or(Error::Cost)
 }
 
 fn begins_with_letter(arg: &[u8]) -> bool {
@@ -144,14 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn windows_out_of_range_are_refused() {
-        assert!(check(words("1 0.001")).is_ok());
-        assert!(check(words("1 315360000")).is_ok());
-        assert_eq!(check(words("1 0.000999")), Err(Error::Window));
-        assert_eq!(check(words("1 315360000.000001")), Err(Error::Window));
-    }
-
-    #[test]
     fn eight_rules_and_no_more() {
         let eight = "1 1 ".repeat(8);
         assert_eq!(
@@ -162,19 +171,51 @@ mod tests {
     }
 
     #[test]
-    fn a_refund_is_one_unit_unless_counted() {
-        assert_eq!(refund(words("")), Ok(Units::ONE));
-        assert_eq!(refund(words("COUNT 1000")), Ok(Units::new(1_000).unwrap()));
-        assert_eq!(refund(words("COUNT 0")), Err(Error::Count));
-        assert_eq!(refund(words("COUNT")), Err(Error::Syntax));
-        assert_eq!(refund(words("5")), Err(Error::Syntax));
+    fn a_refund_is_of_one_unit_and_keeps_none_unless_said() {
+        let refund_of = |id, units, keep| {
+            let units = Units::new(units).unwrap();
+            Ok(Refund { id, units, keep })
+        };
+        assert_eq!(refund(words("7")), refund_of(7, 1, 0));
+        assert_eq!(refund(words("7 KEEP 3 COST 5")), refund_of(7, 5, 3));
+        assert_eq!(
+            refund(words("7 cost 1000 keep 1000")),
+            refund_of(7, 1_000, 1_000)
+        );
+        assert_eq!(
+            refund(words("9223372036854775807")),
+            refund_of(Micros::MAX, 1, 0)
+        );
+    }
+
+    #[test]
+    fn the_first_fault_of_a_refund_is_told() {
+        for (line, error) in [
+            ("", Error::WrongArity),
+            ("0", Error::Id),
+            ("-1", Error::Id),
+            ("9223372036854775808", Error::Id),
+            ("COST 5", Error::Id),
+            ("7 COST 0", Error::Cost),
+            ("7 COST", Error::Syntax),
+            ("7 COST 5 COST 5", Error::Syntax),
+            ("7 5", Error::Syntax),
+            ("7 KEEP", Error::Syntax),
+            ("7 KEEP x COST 0", Error::Keep),
+            ("7 KEEP -1", Error::Keep),
+            ("7 KEEP 2", Error::Keep),
+            ("7 KEEP 2 COST 0", Error::Cost),
+            ("7 KEEP 6 COST 5", Error::Keep),
+        ] {
+            assert_eq!(refund(words(line)), Err(error), "{line}");
+        }
     }
 
     /// Words near the grammar, and any bytes.
     fn word() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             "[0-9]{1,20}(\\.[0-9]{0,8})?".prop_map(String::into_bytes),
-            "(?i)cost|skipdenied|withinfo|count".prop_map(String::into_bytes),
+            "(?i)cost|skipdenied|withinfo|keep".prop_map(String::into_bytes),
             vec(any::<u8>(), 0..24),
         ]
     }
@@ -193,7 +234,9 @@ mod tests {
                 }
                 prop_assert_eq!(peek(words()).is_ok(), !attempt.skip_denied);
             }
-            let _ = refund(words());
+            if let Ok(refund) = refund(words()) {
+                prop_assert!(refund.id > 0 && refund.keep <= refund.units.get());
+            }
         }
 
         /// Every decimal spelling of a window is that number of microseconds.

@@ -5,72 +5,112 @@
 //! clock and without the module, and as the events that core would send. Nothing changed, nothing is
 //! published.
 
-use crate::api::{self, Effect};
+use crate::api::{self, Call, Effect, Event, OwnedString, Word};
 use crate::rule::Micros;
-use redis_module::raw::NotifyEvent;
-use redis_module::{Context, RedisString};
-use std::ffi::CStr;
 
-/// The changes of one call to one key.
+/// The changes of one call to one key, in the order in which they are replayed.
 #[derive(Default)]
 pub struct Changes {
-    /// The key was unlinked, before anything was added: removals that came before are part of it.
-    pub unlinked: bool,
-    /// The expiry that went with an unlinked key, in Unix milliseconds.
-    pub lost_expiry: Option<i64>,
-    /// Entries removed at the old end.
-    pub removed_oldest: i64,
-    /// Entries removed at the new end.
-    pub removed_newest: i64,
-    /// The newest ones removed are all that were after this time.
-    pub removed_after: Option<Micros>,
-    /// The entries added.
-    pub added: Vec<RedisString>,
-    /// The new expiry, in Unix milliseconds.
-    pub expiry: Option<i64>,
-    /// Entries removed in all.
-    pub removed: u64,
+    newest: Option<Newest>,
+    oldest: i64,
+    refunded: Option<(Micros, Micros)>,
+    emptied: bool,
+    added: Vec<OwnedString>,
+    expiry: Option<i64>,
 }
 
-type Event = (NotifyEvent, &'static CStr);
-
-const DELETED: Event = (NotifyEvent::GENERIC, c"del");
-const REMOVED_BY_RANK: Event = (NotifyEvent::ZSET, c"zremrangebyrank");
-const REMOVED_BY_SCORE: Event = (NotifyEvent::ZSET, c"zremrangebyscore");
-const ADDED: Event = (NotifyEvent::ZSET, c"zadd");
-const EXPIRES: Event = (NotifyEvent::GENERIC, c"expire");
+/// What was removed at the new end.
+#[derive(Clone, Copy)]
+enum Newest {
+    /// All after a time.
+    After(Micros),
+    /// So many, of more.
+    Count(i64),
+}
 
 impl Changes {
-    /// Replicates and announces the changes. The key must not be open.
-    pub fn publish(&self, ctx: &Context, key: &RedisString) {
-        let newest = (self.removed_newest > 0).then(|| {
-            let first = self.removed_newest.saturating_neg();
-            let by_rank = (Effect::RemoveFromRank(first), REMOVED_BY_RANK);
-            let by_score = |after| (Effect::RemoveAfter(after), REMOVED_BY_SCORE);
-            self.removed_after.map_or(by_rank, by_score)
-        });
-        let oldest = (self.removed_oldest > 0).then(|| {
-            let last = self.removed_oldest.saturating_sub(1);
-            (Effect::RemoveUpToRank(last), REMOVED_BY_RANK)
-        });
-        let added = !self.added.is_empty();
+    /// All entries after a time were removed.
+    pub fn removed_after(&mut self, time: Micros) {
+        self.newest = Some(Newest::After(time));
+    }
+
+    /// So many of the newest entries were removed.
+    pub fn removed_newest(&mut self, entries: usize) {
+        self.newest = Some(Newest::Count(signed(entries as u64)));
+    }
+
+    /// So many of the oldest entries were removed, beside those noted before.
+    pub fn removed_oldest(&mut self, entries: u64) {
+        self.oldest += signed(entries);
+    }
+
+    /// The entries from one time to another were removed, and with them the key if none is left.
+    pub fn refunded(&mut self, first: Micros, last: Micros, emptied: bool) {
+        self.refunded = Some((first, last));
+        self.emptied = emptied;
+    }
+
+    /// An entry was added.
+    pub fn added(&mut self, entry: OwnedString) {
+        self.added.push(entry);
+    }
+
+    /// The expiry was set, in Unix milliseconds.
+    pub fn expires(&mut self, at_ms: i64) {
+        self.expiry = Some(at_ms);
+    }
+
+    /// How many entries were added.
+    pub fn additions(&self) -> u64 {
+        self.added.len() as u64
+    }
+
+    /// Replicates and announces the changes. No key may be open.
+    pub fn publish(&self, call: &Call, name: Word) {
         let effects = [
-            self.unlinked.then_some((Effect::Unlink, DELETED)),
-            newest,
-            oldest,
-            added.then_some((Effect::Add(&self.added), ADDED)),
-            self.expiry.map(|at_ms| (Effect::Expire(at_ms), EXPIRES)),
+            self.newest.map(|newest| match newest {
+                Newest::After(time) => (Effect::RemoveAfter(time), Event::ZREMRANGEBYSCORE),
+                Newest::Count(n) => (Effect::RemoveFromRank(-n), Event::ZREMRANGEBYRANK),
+            }),
+            (self.oldest > 0).then(|| {
+                (
+                    Effect::RemoveUpToRank(self.oldest - 1),
+                    Event::ZREMRANGEBYRANK,
+                )
+            }),
+            self.refunded
+                .map(|(first, last)| (Effect::RemoveBetween(first, last), Event::ZREMRANGEBYSCORE)),
+            (self.additions() > 0).then_some((Effect::Add(&self.added), Event::ZADD)),
+            self.expiry
+                .map(|at_ms| (Effect::Expire(at_ms), Event::EXPIRE)),
         ];
         let effects = || effects.iter().flatten();
         if effects().next().is_none() {
             return;
         }
         for (effect, _) in effects() {
-            api::replicate(ctx, key, effect);
+            api::replicate(call, name, *effect);
         }
-        api::signal_modified(ctx, key);
-        for (_, (class, event)) in effects() {
-            api::notify(ctx, *class, event, key);
+        api::signal_modified(call, name);
+        for (_, event) in effects() {
+            api::notify(call, name, event);
+        }
+        if self.emptied {
+            api::notify(call, name, &Event::DEL);
         }
     }
+}
+
+/// Tells the world that a key was unlinked. No key may be open.
+///
+/// At once and not with the other changes, for the server itself announces a new key while it is
+/// made: the `del` of the old one comes before it.
+pub fn publish_unlink(call: &Call, name: Word) {
+    api::replicate(call, name, Effect::Unlink);
+    api::signal_modified(call, name);
+    api::notify(call, name, &Event::DEL);
+}
+
+fn signed(entries: u64) -> i64 {
+    i64::try_from(entries).unwrap_or(i64::MAX)
 }

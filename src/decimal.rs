@@ -2,6 +2,7 @@
 //!
 //! By hand, because Rust's own parsers take `+5` and `05`, the server's take `inf` and `0x10`, and
 //! a float would round a window.
+#![deny(clippy::arithmetic_side_effects)]
 
 use crate::rule::Micros;
 
@@ -14,19 +15,34 @@ pub fn integer(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Seconds with an optional fraction of one to six digits, as microseconds.
+/// The longest text of a number of seconds.
+const LONGEST: usize = 32;
+
+/// Seconds with an optional fraction, as microseconds, at most 32 characters.
+///
+/// Digits beyond the sixth are rounded, not refused: Lua on Redis 6.2 and 7.0 sends 0.1 as
+/// `0.10000000000000001`.
 pub fn seconds(text: &[u8]) -> Option<Micros> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let mut parts = text.splitn(2, |byte| *byte == b'.');
     let whole = number(parts.next()?)?.checked_mul(1_000_000)?;
-    let fraction = match parts.next() {
-        None => 0,
-        Some(digits) => {
-            let missing = 6_usize.checked_sub(digits.len())?;
-            let unit = 10_i64.checked_pow(missing.try_into().ok()?)?;
-            number(digits)?.checked_mul(unit)?
-        }
-    };
+    let fraction = parts.next().map_or(Some(0), millionths)?;
     whole.checked_add(fraction)
+}
+
+/// One digit or more after a decimal point, as the nearest millionth.
+fn millionths(digits: &[u8]) -> Option<Micros> {
+    let all_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let mut six = [b'0'; 6];
+    six.iter_mut()
+        .zip(digits)
+        .for_each(|(to, from)| *to = *from);
+    let rounded_up = digits.get(6).is_some_and(|seventh| *seventh >= b'5');
+    all_digits
+        .then(|| number(&six))?
+        .and_then(|millionths| millionths.checked_add(rounded_up.into()))
 }
 
 /// One digit or more as a number of at most 9223372036854775807.
@@ -93,6 +109,14 @@ mod tests {
     #[case("0.000001", 1)]
     #[case("1.999999", 1_999_999)]
     #[case("315360000", 315_360_000_000_000)]
+    // Case 98: as Lua sends 0.1, 0.3 and 1/3.
+    #[case("0.10000000000000001", 100_000)]
+    #[case("0.29999999999999999", 300_000)]
+    #[case("0.33333333333333331", 333_333)]
+    #[case("0.0000005", 1)]
+    #[case("0.00000049", 0)]
+    #[case("1.9999995", 2_000_000)]
+    #[case("0.999999999999999999999999999999", 1_000_000)]
     fn seconds_are_exact_microseconds(#[case] text: &str, #[case] micros: Micros) {
         assert_eq!(seconds(text.as_bytes()), Some(micros));
     }
@@ -105,7 +129,8 @@ mod tests {
             ".",
             ".5",
             "5.",
-            "1.0000000",
+            "1.000000x",
+            "1.0000000000000000000000000000000",
             "1.2.3",
             "-1",
             "+1",

@@ -1,20 +1,52 @@
-//! The decision and the waits, as pure functions of a rule, the time and numbers of the log.
+//! The decision: whether an attempt is allowed, and how long to wait, of rules, the time and a view
+//! of the log. Pure: time is an argument.
 //!
-//! Ranks count from the newest entry, which has rank 0. A rule's live entries are the newest ones
-//! of the log, so an entry of rank `n` is live exactly when more than `n` are.
+//! Ranks count units from the newest one, which has rank 0. A rule's live units are the newest ones
+//! of the log, so a unit of rank `n` is live exactly when more than `n` are.
 
-use crate::rule::{Micros, Rule, Units};
+use crate::error::Error;
+use crate::rule::{Micros, Rule, Rules, Units};
 use std::cmp::Reverse;
+
+/// What a decision reads of a log, none of which changes the log.
+///
+/// Units that are out of the call's longest window do not count, nor do those that were left out.
+pub trait View {
+    /// The entries that the call found, whether they count or not.
+    fn entries(&self) -> u64;
+
+    /// The units that count.
+    fn live(&self) -> u64;
+
+    /// Of these, the units after a time.
+    fn live_after(&self, cutoff: Micros) -> Result<u64, Error>;
+
+    /// The time of a unit by its rank; `None` when fewer count.
+    fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error>;
+
+    /// Leaves entries after a time out of account from now on; false when there are none.
+    fn leave_out_after(&mut self, time: Micros) -> Result<bool, Error>;
+}
 
 /// What a rule says to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Live entries and units together are within the limit.
+    /// Live units and the attempt's together are within the limit.
     Allowed,
-    /// Not before the entry of this rank leaves the window.
+    /// Not before the unit of this rank leaves the window.
     DeniedBy(u64),
-    /// The units exceed the limit.
+    /// The attempt's units exceed the limit.
     Never,
+}
+
+/// What all rules together say to an attempt; the more telling, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Allowed,
+    /// Whatever the log holds.
+    Never,
+    /// Some rule has no room.
+    NoRoom,
 }
 
 /// A span until something happens; `Never` is the longest.
@@ -28,24 +60,114 @@ pub enum Wait {
 
 /// What one rule says about a log: the numbers of a WITHINFO reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Status {
     /// The rule.
     pub rule: Rule,
-    /// Live entries.
+    /// Live units.
     pub used: u64,
     /// Until the same attempt would be allowed if nobody else calls; 0 when it is.
     pub retry_after: Wait,
     /// Until `remaining` grows; 0 when nothing is used, `Never` when the limit is 0.
     pub reset_after: Wait,
-    /// Until no entry is live; 0 when none is.
+    /// Until no unit is live; 0 when none is.
     pub full_after: Wait,
 }
 
+/// Whether an attempt is allowed: for every rule, live units and its own are within the limit.
+///
+/// A denial for lack of room is not made while the log holds *impossible* entries, further ahead of
+/// the clock than it can honestly have come (see `Window::horizon`): they are left out of account
+/// and the decision is made anew, so that a broken clock blocks nobody for long.
+pub fn decide(
+    log: &mut impl View,
+    rules: &Rules,
+    units: Units,
+    now: Micros,
+) -> Result<bool, Error> {
+    let mut outcome = judge_all(log, rules, units, now)?;
+    if outcome == Outcome::NoRoom {
+        let horizon = rules.longest_window().horizon(now, log.entries());
+        if log.leave_out_after(horizon)? {
+            outcome = judge_all(log, rules, units, now)?;
+        }
+    }
+    Ok(outcome == Outcome::Allowed)
+}
+
+/// Without counting: a rule has no room exactly when the unit that would have to leave is live.
+fn judge_all(log: &impl View, rules: &Rules, units: Units, now: Micros) -> Result<Outcome, Error> {
+    let longest = rules.longest_window();
+    let mut outcome = Outcome::Allowed;
+    for rule in rules.iter() {
+        outcome = outcome.max(match rule.judge(log.live(), units) {
+            Verdict::Allowed => Outcome::Allowed,
+            Verdict::Never => Outcome::Never,
+            Verdict::DeniedBy(rank) => {
+                let cutoff = rule.window.cutoff(now);
+                if rule.window == longest || log.nth_newest(rank)? > Some(cutoff) {
+                    Outcome::NoRoom
+                } else {
+                    Outcome::Allowed
+                }
+            }
+        });
+    }
+    Ok(outcome)
+}
+
+/// What each rule says about the log as it stands, in the order given.
+pub fn statuses(
+    log: &impl View,
+    rules: &Rules,
+    units: Units,
+    allowed: bool,
+    now: Micros,
+) -> Result<Vec<Status>, Error> {
+    let status = |rule: Rule| {
+        let used = log.live_after(rule.window.cutoff(now))?;
+        let wait_for = |rank| {
+            let entry = log.nth_newest(rank)?;
+            Ok::<_, Error>(entry.map_or(Wait::Ms(0), |entry| rule.wait_for(entry, now)))
+        };
+        Ok(Status {
+            rule,
+            used,
+            retry_after: match rule.judge(used, units) {
+                Verdict::DeniedBy(rank) if !allowed => wait_for(rank)?,
+                Verdict::Never if !allowed => Wait::Never,
+                _ => Wait::Ms(0),
+            },
+            reset_after: match rule.next_free(used) {
+                Some(rank) => wait_for(rank)?,
+                None if rule.limit == 0 => Wait::Never,
+                None => Wait::Ms(0),
+            },
+            full_after: match used {
+                0 => Wait::Ms(0),
+                _ => wait_for(0)?,
+            },
+        })
+    };
+    rules.iter().map(status).collect()
+}
+
+/// The rule that an answer is about: of a denied attempt the one with the longest wait, else the
+/// one with the fewest remaining; of equal ones the first.
+pub fn binding(statuses: &[Status], allowed: bool) -> Option<&Status> {
+    if allowed {
+        statuses.iter().min_by_key(|status| status.remaining())
+    } else {
+        statuses
+            .iter()
+            .min_by_key(|status| Reverse(status.retry_after))
+    }
+}
+
 impl Rule {
-    /// Whether an attempt of `units` is allowed beside `used` live entries: used + units <= limit.
+    /// Whether an attempt of `units` is allowed beside `used` live ones: used + units <= limit.
     ///
-    /// If not, it waits for the entry of rank limit - units: when that one leaves, as many entries
-    /// are live as leave room. After the limit was lowered this is not the oldest entry.
+    /// If not, it waits for the unit of rank limit - units: when that one leaves, as many are live
+    /// as leave room. After the limit was lowered this is not the oldest unit.
     pub fn judge(self, used: u64, units: Units) -> Verdict {
         match self.limit.checked_sub(units.get()) {
             None => Verdict::Never,
@@ -54,42 +176,29 @@ impl Rule {
         }
     }
 
-    /// The rank of the entry with whose leaving `remaining` grows.
+    /// The rank of the unit with whose leaving `remaining` grows.
     pub fn next_free(self, used: u64) -> Option<u64> {
         used.min(self.limit).checked_sub(1)
     }
 
     /// The time until an entry leaves the window; 0 when it has.
     pub fn wait_for(self, entry: Micros, now: Micros) -> Wait {
-        let wait = self.window.leaves_at(entry).saturating_sub(now);
+        let wait = self.window.leaves_at(entry) - now;
         Wait::Ms(wait.max(0).unsigned_abs().div_ceil(1_000))
     }
 }
 
-impl Standing {
+impl Status {
     /// Units left in the window.
     pub fn remaining(&self) -> u64 {
         self.rule.limit.saturating_sub(self.used)
     }
 }
 
-/// The rule that an answer is about: of a denied attempt the one with the longest wait, else the
-/// one with the fewest remaining; of equal ones the first.
-pub fn binding(standings: &[Standing], allowed: bool) -> Option<&Standing> {
-    if allowed {
-        standings.iter().min_by_key(|standing| standing.remaining())
-    } else {
-        standings
-            .iter()
-            .min_by_key(|standing| Reverse(standing.retry_after))
-    }
-}
-
 #[cfg(test)]
-#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
-    use crate::rule::Window;
+    use crate::rule::{Window, FAR, MAX_TIME};
     use proptest::prelude::*;
     use rstest::rstest;
 
@@ -100,7 +209,7 @@ mod tests {
         Rule { limit, window }
     }
 
-    fn units(units: u16) -> Units {
+    fn units(units: u64) -> Units {
         Units::new(units).unwrap()
     }
 
@@ -118,7 +227,7 @@ mod tests {
     fn used_and_units_must_be_within_the_limit(
         #[case] limit: u64,
         #[case] used: u64,
-        #[case] cost: u16,
+        #[case] cost: u64,
         #[case] verdict: Verdict,
     ) {
         assert_eq!(rule(limit, 1_000).judge(used, units(cost)), verdict);
@@ -141,9 +250,10 @@ mod tests {
     #[test]
     fn waits_do_not_overflow() {
         let rule = rule(1, Window::MAX);
-        let longest = Wait::Ms(i64::MAX.unsigned_abs().div_ceil(1_000));
-        assert_eq!(rule.wait_for(Micros::MAX, 0), longest);
-        assert_eq!(rule.wait_for(Micros::MIN, Micros::MAX), Wait::Ms(0));
+        let longest = Wait::Ms((FAR + Window::MAX).unsigned_abs().div_ceil(1_000));
+        assert_eq!(rule.wait_for(FAR, 0), longest);
+        assert_eq!(rule.wait_for(-FAR, MAX_TIME), Wait::Ms(0));
+        assert!(rule.window.horizon(MAX_TIME, u64::MAX) > FAR);
     }
 
     #[test]
@@ -151,8 +261,8 @@ mod tests {
         assert!(Wait::Never > Wait::Ms(u64::MAX));
     }
 
-    fn standing(limit: u64, used: u64, retry_after: Wait) -> Standing {
-        Standing {
+    fn status(limit: u64, used: u64, retry_after: Wait) -> Status {
+        Status {
             rule: rule(limit, 1_000),
             used,
             retry_after,
@@ -164,19 +274,92 @@ mod tests {
     #[test]
     fn a_denial_binds_by_the_longest_wait_and_then_the_order() {
         let [short, long, same, never] = [Wait::Ms(1), Wait::Ms(9), Wait::Ms(9), Wait::Never];
-        let standings =
-            [(1, short), (2, long), (3, same)].map(|(limit, wait)| standing(limit, 9, wait));
-        assert_eq!(binding(&standings, false), Some(&standings[1]));
-        let standings =
-            [(1, long), (2, never), (3, never)].map(|(limit, wait)| standing(limit, 9, wait));
-        assert_eq!(binding(&standings, false), Some(&standings[1]));
+        let statuss =
+            [(1, short), (2, long), (3, same)].map(|(limit, wait)| status(limit, 9, wait));
+        assert_eq!(binding(&statuss, false), Some(&statuss[1]));
+        let statuss =
+            [(1, long), (2, never), (3, never)].map(|(limit, wait)| status(limit, 9, wait));
+        assert_eq!(binding(&statuss, false), Some(&statuss[1]));
     }
 
     #[test]
     fn an_allowance_binds_by_the_fewest_remaining_and_then_the_order() {
-        let standings =
-            [(9, 1), (5, 3), (4, 2)].map(|(limit, used)| standing(limit, used, Wait::Ms(0)));
-        assert_eq!(binding(&standings, true), Some(&standings[1]));
+        let statuss =
+            [(9, 1), (5, 3), (4, 2)].map(|(limit, used)| status(limit, used, Wait::Ms(0)));
+        assert_eq!(binding(&statuss, true), Some(&statuss[1]));
+    }
+
+    /// A log as a list of times, newest first, seen by a call whose longest window is the second.
+    struct List {
+        times: Vec<Micros>,
+        found: u64,
+        cutoff: Micros,
+    }
+
+    impl List {
+        fn new(times: &[Micros], cutoff: Micros) -> Self {
+            Self {
+                times: times.to_vec(),
+                found: times.len() as u64,
+                cutoff,
+            }
+        }
+    }
+
+    impl View for List {
+        fn entries(&self) -> u64 {
+            self.found
+        }
+
+        fn live(&self) -> u64 {
+            live_since(&self.times, self.cutoff)
+        }
+
+        fn live_after(&self, cutoff: Micros) -> Result<u64, Error> {
+            Ok(live_since(&self.times, cutoff.max(self.cutoff)))
+        }
+
+        fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error> {
+            Ok(self.times.get(usize::try_from(rank).unwrap()).copied())
+        }
+
+        fn leave_out_after(&mut self, time: Micros) -> Result<bool, Error> {
+            let before = self.times.len();
+            self.times.retain(|entry| *entry <= time);
+            Ok(self.times.len() < before)
+        }
+    }
+
+    fn live_since(times: &[Micros], cutoff: Micros) -> u64 {
+        times.iter().filter(|entry| **entry > cutoff).count() as u64
+    }
+
+    fn rules(list: &[(u64, Micros)]) -> Rules {
+        let mut rules = Rules::new(rule(list[0].0, list[0].1));
+        for (limit, window) in &list[1..] {
+            assert!(rules.push(rule(*limit, *window)));
+        }
+        rules
+    }
+
+    /// Case 94: as far ahead as twice the window and a microsecond an entry is honest.
+    #[rstest]
+    #[case(2 * 60_000_000 + 1, false)]
+    #[case(2 * 60_000_000 + 2, true)]
+    fn what_is_impossible_denies_nobody(#[case] ahead: Micros, #[case] allowed: bool) {
+        let rules = rules(&[(1, 60_000_000)]);
+        let mut log = List::new(&[NOW + ahead], NOW - 60_000_000);
+        assert_eq!(decide(&mut log, &rules, Units::ONE, NOW), Ok(allowed));
+        assert_eq!(log.times.is_empty(), allowed);
+    }
+
+    #[test]
+    fn what_is_impossible_stays_while_it_denies_nobody() {
+        let rules = rules(&[(2, 1_000)]);
+        let mut log = List::new(&[NOW + 1_000_000], NOW - 1_000);
+        assert_eq!(decide(&mut log, &rules, Units::ONE, NOW), Ok(true));
+        assert_eq!(decide(&mut log, &rules, units(3), NOW), Ok(false));
+        assert_eq!(log.times, [NOW + 1_000_000]);
     }
 
     /// The entries that an oracle counts one by one, newest first.
@@ -195,6 +378,28 @@ mod tests {
     }
 
     proptest! {
+        /// Allowed exactly when a count of every rule's own window leaves room, and each rule's
+        /// numbers are by their definitions.
+        #[test]
+        fn the_decision_is_that_of_every_rule(
+            log in log(),
+            list in proptest::collection::vec((0..20_u64, 1_000..300_000_i64), 1..5),
+            cost in 1..6_u64,
+        ) {
+            let log: Vec<_> = log.into_iter().filter(|entry| *entry <= NOW + 2_000).collect();
+            let rules = rules(&list);
+            let mut view = List::new(&log, rules.longest_window().cutoff(NOW));
+            let allowed = decide(&mut view, &rules, units(cost), NOW).unwrap();
+            let room = |(limit, window): &(u64, Micros)| live(&log, *window, NOW) + cost <= *limit;
+            prop_assert_eq!(allowed, list.iter().all(room));
+            let statuses = statuses(&view, &rules, units(cost), allowed, NOW).unwrap();
+            for (status, (limit, window)) in statuses.iter().zip(&list) {
+                prop_assert_eq!(status.used, live(&log, *window, NOW));
+                prop_assert_eq!(status.remaining(), limit.saturating_sub(status.used));
+                prop_assert_eq!(status.retry_after == Wait::Ms(0), room(&(*limit, *window)));
+            }
+        }
+
         /// The verdict is a count of live entries, and the wait the first moment at which that
         /// count leaves room: found here by trying every microsecond at which one can leave.
         #[test]
@@ -202,10 +407,10 @@ mod tests {
             log in log(),
             limit in 0..20_u64,
             window in 1_000..300_000_i64,
-            cost in 1..6_u16,
+            cost in 1..6_u64,
         ) {
             let rule = rule(limit, window);
-            let allowed_at = |now| live(&log, window, now) + u64::from(cost) <= limit;
+            let allowed_at = |now| live(&log, window, now) + cost <= limit;
             let moments = log.iter().map(|entry| entry + window).filter(|moment| *moment > NOW);
             let first = moments.filter(|moment| allowed_at(*moment)).min();
             let verdict = rule.judge(live(&log, window, NOW), units(cost));

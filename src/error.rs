@@ -1,12 +1,12 @@
-//! Every error that slidewin itself answers with; none of them has changed anything.
+//! Every error that slidewin itself answers with. All but `Internal` come before anything changed.
 
-use redis_module::RedisError;
+use std::ffi::CStr;
 use std::fmt;
 
 /// A refused call. The text begins with a code word, as Redis' own do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Too few arguments, or a limit without its window.
+    /// Too few arguments, or a limit without its window; the server words it, with the command's name.
     WrongArity,
     /// A limit that is not an integer from 0 to 9223372036854775807.
     Limit,
@@ -14,13 +14,15 @@ pub enum Error {
     Window,
     /// A COST that is not an integer from 1 to 1000.
     Cost,
-    /// A COUNT that is not an integer from 1 to 1000.
-    Count,
+    /// An id that is not an integer from 1 to 9223372036854775807.
+    Id,
+    /// A KEEP that is not an integer from 0 to the cost.
+    Keep,
     /// A ninth pair of limit and window.
     TooManyRules,
     /// An unknown, repeated or cut-off option.
     Syntax,
-    /// The key holds something other than a sorted set.
+    /// The key holds something other than a log's type.
     WrongType,
     /// The key holds a sorted set whose lowest entry slidewin did not write.
     NotALog,
@@ -28,35 +30,29 @@ pub enum Error {
     Internal,
 }
 
+impl Error {
+    /// The text as the server sends it.
+    pub fn text(self) -> &'static CStr {
+        match self {
+            Self::WrongArity => c"ERR wrong number of arguments",
+            Self::Limit => c"ERR limit is not an integer or out of range",
+            Self::Window => c"ERR window is not a number of seconds between 0.001 and 315360000",
+            Self::Cost => c"ERR cost must be an integer between 1 and 1000",
+            Self::Id => c"ERR id is not an integer or out of range",
+            Self::Keep => c"ERR keep must be an integer between 0 and the cost",
+            Self::TooManyRules => c"ERR at most 8 limit and window pairs",
+            Self::Syntax => c"ERR syntax error",
+            Self::WrongType => c"WRONGTYPE Operation against a key holding the wrong kind of value",
+            Self::NotALog => c"ERR key holds a sorted set that is not a slidewin log",
+            Self::Internal => c"ERR internal error",
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+        f.write_str(&self.text().to_string_lossy())
     }
 }
 
 impl std::error::Error for Error {}
-
-impl Error {
-    fn text(self) -> &'static str {
-        match self {
-            Self::WrongArity => "ERR wrong number of arguments",
-            Self::Limit => "ERR limit is not an integer or out of range",
-            Self::Window => "ERR window is not a number of seconds between 0.001 and 315360000",
-            Self::Cost => "ERR cost must be an integer between 1 and 1000",
-            Self::Count => "ERR count must be an integer between 1 and 1000",
-            Self::TooManyRules => "ERR at most 8 limit and window pairs",
-            Self::Syntax => "ERR syntax error",
-            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
-            Self::NotALog => "ERR key holds a sorted set that is not a slidewin log",
-            Self::Internal => "ERR internal error",
-        }
-    }
-
-    /// The error as the module API sends it; the server words a wrong arity itself.
-    pub fn into_reply(self) -> RedisError {
-        match self {
-            Self::WrongArity => RedisError::WrongArity,
-            other => RedisError::Str(other.text()),
-        }
-    }
-}

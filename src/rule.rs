@@ -1,14 +1,18 @@
-//! Limits, windows and costs: the validated words of a call. Pure; time is a number.
+//! Limits, windows and units: the validated words of a call. Pure; time is a number.
 //!
-//! A value of these types cannot be out of range, so nothing after the arguments asks again.
+//! A value of these types cannot be out of range, so nothing after the arguments asks again, and
+//! plain arithmetic on it cannot overflow: times lie within `±FAR`, windows are at most ten years.
 
-/// Unix time in whole microseconds, the unit of scores, windows and waits.
+/// Unix time, or a span of it, in whole microseconds: the unit of scores, windows and waits.
 ///
-/// Times of the clock lie in `0..=MAX_TIME`; a score that somebody else wrote may be any value.
+/// The clock's times lie in `0..=MAX_TIME`; what somebody else wrote is clamped to `-FAR..=FAR`.
 pub type Micros = i64;
 
 /// The latest time that a score holds exactly: scores are doubles, exact up to 2^53 (year 2255).
 pub const MAX_TIME: Micros = (1 << 53) - 1;
+
+/// Later than every time that a clock can show, and far enough from overflow to add windows to.
+pub const FAR: Micros = 1 << 61;
 
 /// The span that a limit holds for: 1 millisecond to ten years, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,33 +38,38 @@ impl Window {
 
     /// The newest time that is out of the window at `now`: an entry exactly one window old is out.
     pub fn cutoff(self, now: Micros) -> Micros {
-        now.saturating_sub(self.0)
+        now - self.0
     }
 
     /// The first time at which an entry of time `entry` is out of the window.
     pub fn leaves_at(self, entry: Micros) -> Micros {
-        entry.saturating_add(self.0)
+        debug_assert!((-FAR..=FAR).contains(&entry));
+        entry + self.0
     }
 
-    /// The latest time that an entry can truly have at `now`: one window ahead, for a clock that
-    /// was set back.
-    pub fn horizon(self, now: Micros) -> Micros {
-        now.saturating_add(self.0)
+    /// The latest time that an entry can honestly have at `now`, in a log of so many entries.
+    ///
+    /// A clock that was set back, or a turn, accounts for a window each, and more than one entry a
+    /// microsecond for as many microseconds as there are entries.
+    pub fn horizon(self, now: Micros, entries: u64) -> Micros {
+        let entries = Micros::try_from(entries).unwrap_or(FAR).min(FAR);
+        now + 2 * self.0 + entries
     }
 }
 
-/// What an attempt consumes: 1 to 1,000 entries of the log.
+/// What an attempt consumes: 1 to 1,000 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Units(u16);
+pub struct Units(u32);
 
 impl Units {
     /// What an attempt consumes unless COST says more.
     pub const ONE: Self = Self(1);
     /// The most that one attempt may consume.
-    pub const MAX: u16 = 1_000;
+    pub const MAX: u32 = 1_000;
 
     /// That many units, or `None` outside `1..=MAX`.
-    pub fn new(units: u16) -> Option<Self> {
+    pub fn new(units: u64) -> Option<Self> {
+        let units = u32::try_from(units).ok()?;
         (1..=Self::MAX).contains(&units).then_some(Self(units))
     }
 
@@ -110,7 +119,7 @@ impl Rules {
 
     /// The number of rules.
     pub fn len(&self) -> usize {
-        self.others.len().saturating_add(1)
+        1 + self.others.len()
     }
 
     /// The rules in the order given.
@@ -125,10 +134,15 @@ impl Rules {
             .fold(self.first.window, |longest, rule| longest.max(rule.window))
     }
 
-    /// The highest limit of all rules: more entries than that decide nothing.
+    /// The highest limit of all rules: more units than that decide nothing.
     pub fn highest_limit(&self) -> u64 {
         self.others
             .iter()
             .fold(self.first.limit, |highest, rule| highest.max(rule.limit))
+    }
+
+    /// Whether a limit of 0 denies every call, whatever the log holds.
+    pub fn deny_everything(&self) -> bool {
+        self.iter().any(|rule| rule.limit == 0)
     }
 }

@@ -1,53 +1,69 @@
-use super::{answer, decide};
-use crate::api::{self, Access, Words};
+use super::{answer, COST, KEY, RULE, WITHINFO};
+use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
 use crate::args;
+use crate::decision::decide;
 use crate::error::Error;
-use crate::log::Log;
-use crate::reply::Reply;
+use crate::log::LogMut;
 use crate::stats;
-use redis_module::Context;
 
 /// `SLIDEWIN.CHECK key limit window [limit window ...] [COST units] [SKIPDENIED] [WITHINFO]`
 ///
-/// Records an attempt and answers whether it is allowed: for every rule, live entries + units <=
-/// limit. A denied attempt is recorded too, among the newest entries up to the highest limit,
-/// unless SKIPDENIED lets it leave no trace.
+/// Records an attempt and answers whether it is allowed: for every rule, live units and its own are
+/// within the limit. A denied attempt is recorded too, among the newest units up to the highest
+/// limit, unless SKIPDENIED lets it leave no trace.
 ///
 /// Replies 1 or 0, or with WITHINFO the array of `reply::info`. Errors change nothing.
-pub fn check(ctx: &Context, words: &Words) -> Result<Reply, Error> {
-    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
-    let attempt = args::check(arguments)?;
-    let mut log = Log::open(ctx, &key, Access::Write)?;
-    let now = api::now();
-    let window = attempt.rules.longest_window();
+pub struct Check;
 
-    log.trim(window.cutoff(now))?;
-    let mut decision = decide(&log, &attempt, now)?;
-    let horizon = window.horizon(now);
-    if decision.rests_on_entries && log.has_after(horizon) {
-        log.remove_untrue(horizon)?;
-        decision = decide(&log, &attempt, now)?;
-    }
+impl Command for Check {
+    const SPEC: Spec = Spec {
+        name: c"slidewin.check",
+        flags: c"write deny-oom fast",
+        summary: c"Records an attempt in a sliding-window log and returns whether it is allowed.",
+        complexity: c"O(log(N)+M) with N being the number of entries in the log and M the number of entries added and removed.",
+        since: c"0.1.0",
+        arity: -4,
+        key_flags: Flags::UPDATE,
+        acl_categories: c"write sortedset fast",
+        arguments: &[
+            KEY,
+            RULE,
+            COST,
+            Argument::option(c"skipdenied", Shape::Token, c"SKIPDENIED"),
+            WITHINFO,
+        ],
+    };
 
-    if decision.allowed || !attempt.skip_denied {
-        let most = attempt.rules.highest_limit();
-        let units = attempt.units.get().min(most);
-        log.make_room(most.saturating_sub(units), units);
-        let kept = log.live();
-        for used in &mut decision.used {
-            *used = kept.min(*used).saturating_add(units);
+    fn run(call: &Call) -> Result<Reply, Error> {
+        let key = call.word(1).ok_or(Error::WrongArity)?;
+        let attempt = args::check(call.arguments(2))?;
+        let (rules, units) = (&attempt.rules, attempt.units);
+        let (window, most) = (rules.longest_window(), rules.highest_limit());
+        let now = api::now();
+        let mut log = LogMut::open(call, key, window.cutoff(now))?;
+        let allowed = decide(log.view(), rules, units, now)?;
+
+        // A kill switch forgets nothing of what was granted before.
+        let counts = allowed || !(attempt.skip_denied || rules.deny_everything());
+        log.settle(if counts { units.get() } else { 0 });
+        let mut id = 0;
+        if allowed {
+            id = log.record(now, units, window)?;
+        } else if counts {
+            log.record_denied(now, units, most, window)?;
         }
-        if units > 0 {
-            log.record(now, units)?;
-            log.expire_after(window);
+        log.expire(window, counts);
+
+        stats::RECORDED.add(log.added());
+        stats::TRIMMED.add(log.removed());
+        if allowed {
+            &stats::ALLOWED
+        } else {
+            &stats::DENIED
         }
-        stats::RECORDED.add(units);
+        .add(1);
+        let reply = answer(log.view(), &attempt, allowed, id, now);
+        log.publish();
+        reply
     }
-    stats::TRIMMED.add(log.removed());
-    if decision.allowed {
-        stats::ALLOWED.add(1);
-    } else {
-        stats::DENIED.add(1);
-    }
-    answer(&log, &attempt, &decision, now)
 }

@@ -1,11 +1,10 @@
-use super::{answer, decide};
-use crate::api::{self, Access, Words};
+use super::{answer, COST, KEY, RULE, WITHINFO};
+use crate::api::{self, Call, Command, Flags, Reply, Spec};
 use crate::args;
+use crate::decision::decide;
 use crate::error::Error;
 use crate::log::Log;
-use crate::reply::Reply;
 use crate::stats;
-use redis_module::Context;
 
 /// `SLIDEWIN.PEEK key limit window [limit window ...] [COST units] [WITHINFO]`
 ///
@@ -13,20 +12,29 @@ use redis_module::Context;
 /// are those of the log as it stands, without the attempt.
 ///
 /// Replies and errors are those of CHECK; an absent key is an empty log.
-pub fn peek(ctx: &Context, words: &Words) -> Result<Reply, Error> {
-    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
-    let attempt = args::peek(arguments)?;
-    let mut log = Log::open(ctx, &key, Access::Read)?;
-    let now = api::now();
-    let window = attempt.rules.longest_window();
+pub struct Peek;
 
-    log.overlook_expired(window.cutoff(now))?;
-    let mut decision = decide(&log, &attempt, now)?;
-    let horizon = window.horizon(now);
-    if decision.rests_on_entries && log.has_after(horizon) {
-        log.overlook_untrue(horizon)?;
-        decision = decide(&log, &attempt, now)?;
+impl Command for Peek {
+    const SPEC: Spec = Spec {
+        name: c"slidewin.peek",
+        flags: c"readonly fast",
+        summary: c"Returns whether an attempt would be allowed, changing nothing.",
+        complexity: c"O(log(N)) with N being the number of entries in the log.",
+        since: c"0.1.0",
+        arity: -4,
+        key_flags: Flags::READ,
+        acl_categories: c"read sortedset fast",
+        arguments: &[KEY, RULE, COST, WITHINFO],
+    };
+
+    fn run(call: &Call) -> Result<Reply, Error> {
+        let key = call.word(1).ok_or(Error::WrongArity)?;
+        let attempt = args::peek(call.arguments(2))?;
+        let now = api::now();
+        let cutoff = attempt.rules.longest_window().cutoff(now);
+        let mut log = Log::open(call, key, cutoff)?;
+        let allowed = decide(&mut log, &attempt.rules, attempt.units, now)?;
+        stats::PEEKS.add(1);
+        answer(&log, &attempt, allowed, 0, now)
     }
-    stats::PEEKS.add(1);
-    answer(&log, &attempt, &decision, now)
 }

@@ -1,23 +1,46 @@
-use crate::api::{Access, Words};
+use super::{COST, KEY};
+use crate::api::{Argument, Call, Command, Flags, Reply, Shape, Spec};
 use crate::args;
 use crate::error::Error;
-use crate::log::Log;
-use crate::reply::{self, Reply};
+use crate::log::LogMut;
+use crate::reply;
 use crate::stats;
-use redis_module::Context;
 
-/// `SLIDEWIN.REFUND key [COUNT units]`
+/// `SLIDEWIN.REFUND key id [COST units] [KEEP units]`
 ///
-/// Removes the newest entries, one unless COUNT says more, for a request that failed through no
-/// fault of the client. A log emptied disappears; the expiry of any other stays.
+/// Takes back what one allowed call recorded, but for the units that it keeps. By id, because "the
+/// newest" is somebody else's as soon as two calls overlap; and what is kept is said, not what is
+/// taken, so that it is safe to repeat. A log in which nothing is left disappears; the expiry of any
+/// other stays.
 ///
-/// Replies with the number of entries removed. Errors change nothing.
-pub fn refund(ctx: &Context, words: &Words) -> Result<Reply, Error> {
-    let (key, arguments) = words.key_and_arguments(ctx).ok_or(Error::WrongArity)?;
-    let units = args::refund(arguments)?;
-    let mut log = Log::open(ctx, &key, Access::Write)?;
+/// Replies with the units taken back now. Errors change nothing.
+pub struct Refund;
 
-    let removed = log.take_back(units.get());
-    stats::REFUNDED.add(removed);
-    Ok(reply::number(removed))
+impl Command for Refund {
+    const SPEC: Spec = Spec {
+        name: c"slidewin.refund",
+        flags: c"write fast",
+        summary: c"Takes back what an allowed call recorded and returns the number of units.",
+        complexity: c"O(log(N)+M*log(N)) with N being the number of entries in the log and M the number of entries removed.",
+        since: c"0.1.0",
+        arity: -3,
+        key_flags: Flags::DELETE,
+        acl_categories: c"write sortedset fast",
+        arguments: &[
+            KEY,
+            Argument::new(c"id", Shape::Integer),
+            COST,
+            Argument::option(c"keep", Shape::Integer, c"KEEP"),
+        ],
+    };
+
+    fn run(call: &Call) -> Result<Reply, Error> {
+        let key = call.word(1).ok_or(Error::WrongArity)?;
+        let refund = args::refund(call.arguments(2))?;
+        let mut log = LogMut::open_whole(call, key)?;
+        let units = log.refund(refund.id, refund.units, refund.keep);
+        stats::REFUNDED.add(units);
+        log.publish();
+        Ok(reply::number(units))
+    }
 }

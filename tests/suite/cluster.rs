@@ -45,7 +45,7 @@ fn the_wrong_node_answers_moved() {
             for line in [
                 "SLIDEWIN.CHECK user:1 5 60",
                 "SLIDEWIN.PEEK user:1 5 60",
-                "SLIDEWIN.REFUND user:1",
+                "SLIDEWIN.REFUND user:1 7",
             ] {
                 assert_eq!(redis.error(line), moved);
             }

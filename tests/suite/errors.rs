@@ -7,7 +7,8 @@ use rstest::rstest;
 const LIMIT: &str = "ERR limit is not an integer or out of range";
 const WINDOW: &str = "ERR window is not a number of seconds between 0.001 and 315360000";
 const COST: &str = "ERR cost must be an integer between 1 and 1000";
-const COUNT: &str = "ERR count must be an integer between 1 and 1000";
+const ID: &str = "ERR id is not an integer or out of range";
+const KEEP: &str = "ERR keep must be an integer between 0 and the cost";
 const RULES: &str = "ERR at most 8 limit and window pairs";
 const SYNTAX: &str = "ERR syntax error";
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -18,7 +19,7 @@ const REFUND_ARITY: &str = "ERR wrong number of arguments for 'slidewin.refund' 
 
 /// Asserts that a call is refused, on an absent key and on a log, and changes neither.
 fn assert_refused(line: &str, error: &str) {
-    let server = Server::stopped();
+    let server = Server::with_stopped_clock();
     let mut redis = server.connect();
     redis.int("SLIDEWIN.CHECK log 3 60");
     for key in ["absent", "log"] {
@@ -48,6 +49,7 @@ fn state(redis: &mut Client, key: &str) -> (Value, i64, String) {
 #[case("slidewin.peek KEY 1", PEEK_ARITY)]
 #[case("slidewin.peek KEY 1 1 2", PEEK_ARITY)]
 #[case("slidewin.refund", REFUND_ARITY)]
+#[case("slidewin.refund KEY", REFUND_ARITY)]
 fn too_few_arguments(#[case] line: &str, #[case] error: &str) {
     assert_refused(line, error);
 }
@@ -92,9 +94,9 @@ fn a_wrong_window(
         "+5",
         ".5",
         "5.",
-        "1.0000001",
+        "1.000000000000000000000000000000001",
         "0.0009",
-        "0.000999",
+        "0.0009994",
         "1e3",
         "0x10",
         "nan",
@@ -105,7 +107,7 @@ fn a_wrong_window(
         "1e400",
         "1e-400",
         "\"60\"",
-        "315360000.000001",
+        "315360000.0000005",
         "315360001",
         "2147483647",
         "2147483648",
@@ -159,7 +161,29 @@ fn a_wrong_cost(
 ) {
     assert_refused(&format!("SLIDEWIN.CHECK KEY 5 60 COST {cost}"), COST);
     assert_refused(&format!("SLIDEWIN.PEEK KEY 5 60 COST {cost}"), COST);
-    assert_refused(&format!("SLIDEWIN.REFUND KEY COUNT {cost}"), COUNT);
+    assert_refused(&format!("SLIDEWIN.REFUND KEY 7 COST {cost}"), COST);
+}
+
+/// Case 95: also an id that is cut off.
+#[rstest]
+fn a_wrong_id(
+    #[values("0", "-1", "+1", "01", "1.0", "", "abc", "COST", "9223372036854775808")] id: &str,
+) {
+    assert_refused(&format!("SLIDEWIN.REFUND KEY {id}"), ID);
+}
+
+/// The cost may follow, so the two are compared after the last word.
+#[rstest]
+#[case("KEEP -1", KEEP)]
+#[case("KEEP x", KEEP)]
+#[case("KEEP 2", KEEP)]
+#[case("KEEP 2 COST 1", KEEP)]
+#[case("COST 5 KEEP 6", KEEP)]
+#[case("KEEP 9223372036854775807 COST 1000", KEEP)]
+#[case("KEEP 2 COST 0", COST)]
+#[case("KEEP 2 NOSUCH", SYNTAX)]
+fn a_wrong_keep(#[case] options: &str, #[case] error: &str) {
+    assert_refused(&format!("SLIDEWIN.REFUND KEY 7 {options}"), error);
 }
 
 #[rstest]
@@ -173,10 +197,13 @@ fn a_wrong_cost(
 #[case("SLIDEWIN.CHECK KEY 5 60 WITHINFO ")]
 #[case("SLIDEWIN.CHECK KEY 5 60 nan 60")]
 #[case("SLIDEWIN.PEEK KEY 5 60 SKIPDENIED")]
-#[case("SLIDEWIN.REFUND KEY COUNT")]
-#[case("SLIDEWIN.REFUND KEY 1")]
-#[case("SLIDEWIN.REFUND KEY COUNT 1 COUNT 1")]
-#[case("SLIDEWIN.REFUND KEY COUNT 1 1")]
+#[case("SLIDEWIN.REFUND KEY 7 COST")]
+#[case("SLIDEWIN.REFUND KEY 7 KEEP")]
+#[case("SLIDEWIN.REFUND KEY 7 1")]
+#[case("SLIDEWIN.REFUND KEY 7 COUNT 1")]
+#[case("SLIDEWIN.REFUND KEY 7 COST 1 COST 1")]
+#[case("SLIDEWIN.REFUND KEY 7 KEEP 0 KEEP 0")]
+#[case("SLIDEWIN.REFUND KEY 7 COST 1 1")]
 fn an_unknown_repeated_or_cut_off_option(#[case] line: &str) {
     assert_refused(line, SYNTAX);
 }
@@ -193,7 +220,12 @@ fn a_key_of_another_type(
         "PFADD k a"
     )]
     create: &str,
-    #[values("SLIDEWIN.CHECK k 10 60", "SLIDEWIN.PEEK k 10 60", "SLIDEWIN.REFUND k")] line: &str,
+    #[values(
+        "SLIDEWIN.CHECK k 10 60",
+        "SLIDEWIN.PEEK k 10 60",
+        "SLIDEWIN.REFUND k 7"
+    )]
+    line: &str,
 ) {
     let server = Server::start();
     let mut redis = server.connect();
@@ -233,7 +265,7 @@ fn a_sorted_set_that_is_not_a_log(#[case] create: &str) {
     for line in [
         "SLIDEWIN.CHECK k 0 60",
         "SLIDEWIN.PEEK k 10 60",
-        "SLIDEWIN.REFUND k",
+        "SLIDEWIN.REFUND k 1700000000",
     ] {
         assert_eq!(redis.error(line), NOT_A_LOG);
     }
@@ -243,7 +275,7 @@ fn a_sorted_set_that_is_not_a_log(#[case] create: &str) {
 /// Case 14: entries of an older unit are very old entries.
 #[test]
 fn a_log_in_seconds_has_run_out() {
-    let server = Server::stopped();
+    let server = Server::with_stopped_clock();
     let mut redis = server.connect();
     redis.seed("k", [1_700_000_000, 1_700_000_001]);
     assert_eq!(redis.int("SLIDEWIN.CHECK k 1 60"), 1);
@@ -257,5 +289,5 @@ fn arguments_are_checked_before_the_key() {
     let mut redis = server.connect();
     redis.run::<()>("SET k v");
     assert_eq!(redis.error("SLIDEWIN.CHECK k x 60"), LIMIT);
-    assert_eq!(redis.error("SLIDEWIN.REFUND k COUNT 0"), COUNT);
+    assert_eq!(redis.error("SLIDEWIN.REFUND k 7 COST 0"), COST);
 }

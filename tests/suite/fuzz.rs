@@ -54,17 +54,18 @@ const OPTIONS: [&str; 7] = [
     "COST",
     "SKIPDENIED",
     "WITHINFO",
-    "COUNT",
+    "KEEP",
     "cost",
     "withinfo",
     "cosT",
 ];
 
-const ERRORS: [&str; 10] = [
+const ERRORS: [&str; 11] = [
     "ERR limit is not an integer or out of range",
     "ERR window is not a number of seconds between 0.001 and 315360000",
     "ERR cost must be an integer between 1 and 1000",
-    "ERR count must be an integer between 1 and 1000",
+    "ERR id is not an integer or out of range",
+    "ERR keep must be an integer between 0 and the cost",
     "ERR at most 8 limit and window pairs",
     "ERR syntax error",
     "WRONGTYPE Operation against a key holding the wrong kind of value",
@@ -127,8 +128,8 @@ fn assert_expected(words: &[Vec<u8>], reply: &Reply) {
     let expected = match reply {
         Reply::Int(number) => (0..=1_000).contains(number),
         Reply::Array(fields) => {
-            let numbers = fields.iter().take(7);
-            (7..=8).contains(&fields.len())
+            let numbers = fields.iter().take(8);
+            (8..=9).contains(&fields.len())
                 && numbers
                     .clone()
                     .all(|field| matches!(field, Reply::Int(-1..)))

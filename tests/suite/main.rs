@@ -14,18 +14,23 @@
     clippy::unwrap_used
 )]
 
+mod access;
 mod admission;
 mod big_logs;
 mod clocks;
 mod cluster;
 mod effects;
 mod errors;
+mod expiry;
 mod fuzz;
+mod info;
 mod loading;
-mod peek_and_refund;
+mod peek;
 mod properties;
+mod refund;
 mod registration;
 mod replication;
+mod rules;
 mod server_states;
 mod soak;
 mod stored_form;

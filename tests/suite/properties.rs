@@ -1,6 +1,6 @@
 //! Random schedules of calls, each answer held against an independent, naive model.
 
-use crate::support::{Client, Oracle, Reply, Rule, Server, NOW};
+use crate::support::{Client, Oracle, Rule, Server, WithInfo, NOW};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -20,7 +20,7 @@ fn words(rules: &[Rule]) -> String {
 
 /// Runs a property on one server; every case starts with no keys and the clock at `NOW`.
 pub fn check<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(&mut Bench, S::Value)) {
-    let server = Server::stopped();
+    let server = Server::with_stopped_clock();
     let redis = server.connect();
     let bench = std::cell::RefCell::new(Bench { server, redis });
     let config = Config {
@@ -57,28 +57,10 @@ impl Bench {
         self.server.clock().step(micros);
     }
 
-    /// A WITHINFO reply: the first seven numbers, and the arrays of the rules.
-    fn info(&mut self, line: &str) -> ([i64; 7], Vec<Vec<i64>>) {
-        let Reply::Array(fields) = self.redis.run(line) else {
-            panic!("{line}: not an array");
-        };
-        let number = |field: &Reply| match field {
-            Reply::Int(number) => *number,
-            other => panic!("{line}: {other:?}"),
-        };
-        let seven: Vec<i64> = fields[..7].iter().map(number).collect();
-        let rules = match fields.get(7) {
-            None => Vec::new(),
-            Some(Reply::Array(rules)) => rules
-                .iter()
-                .map(|rule| match rule {
-                    Reply::Array(fields) => fields.iter().map(number).collect(),
-                    other => panic!("{line}: {other:?}"),
-                })
-                .collect(),
-            Some(other) => panic!("{line}: {other:?}"),
-        };
-        (seven.try_into().unwrap(), rules)
+    /// Sets the clock.
+    pub fn set(&mut self, micros: i64) {
+        let step = micros - self.now();
+        self.step(step);
     }
 }
 
@@ -124,20 +106,22 @@ fn answers_are_those_of_an_uncapped_log() {
             let arguments = format!("k {} COST {units} WITHINFO", words(&rules));
             let plain = format!("SLIDEWIN.PEEK k {} COST {units}", words(&rules));
             let plain = bench.redis.int(&plain);
-            let before = bench.info(&format!("SLIDEWIN.PEEK {arguments}"));
-            let after = bench.info(&format!("SLIDEWIN.CHECK {arguments}{skip}"));
+            let before = bench.redis.with_info(&format!("SLIDEWIN.PEEK {arguments}"));
+            let after = bench
+                .redis
+                .with_info(&format!("SLIDEWIN.CHECK {arguments}{skip}"));
 
             let allowed = oracle.allows(&rules, units, now);
             assert_eq!(plain, i64::from(allowed));
-            if allowed || !skip_denied {
+            let kill_switch = rules.iter().any(|rule| rule.0 == 0);
+            if allowed || !(skip_denied || kill_switch) {
                 oracle.record(units.min(most), now);
             } else {
                 assert_eq!(before, after);
             }
-            assert_eq!(
-                (before.0[0], after.0[0]),
-                (i64::from(allowed), i64::from(allowed))
-            );
+            let expected = i64::from(allowed);
+            assert_eq!([before.numbers[0], after.numbers[0]], [expected; 2]);
+            assert_eq!(after.id, if allowed { now } else { 0 });
             let entries = bench.redis.entries("k");
             let longest = rules.iter().map(|rule| rule.1).max().unwrap();
             let mut kept = oracle.newest(most);
@@ -149,34 +133,34 @@ fn answers_are_those_of_an_uncapped_log() {
             } else {
                 oracle.retry_after_ms(&rules, units, now)
             };
-            assert_eq!(after.0[3], retry);
+            assert_eq!(after.numbers[3], retry);
             assert_is_by_definition(&rules, &Oracle::of(entries), now, &after);
             if retry > 0 {
                 let peek = format!("SLIDEWIN.PEEK {arguments}");
                 bench.step(retry * 1_000 - 1_000);
-                assert_eq!(bench.info(&peek).0[0], 0, "a millisecond early");
+                assert_eq!(
+                    bench.redis.with_info(&peek).numbers[0],
+                    0,
+                    "a millisecond early"
+                );
                 bench.step(1_000);
-                assert_eq!(bench.info(&peek).0[0], 1, "after the wait");
+                assert_eq!(bench.redis.with_info(&peek).numbers[0], 1, "after the wait");
                 bench.step(-retry * 1_000);
             }
         }
     });
 }
 
-fn assert_is_by_definition(
-    rules: &[Rule],
-    log: &Oracle,
-    now: i64,
-    (seven, each): &([i64; 7], Vec<Vec<i64>>),
-) {
-    let [allowed, limit, remaining, retry, reset, full, used] = *seven;
+fn assert_is_by_definition(rules: &[Rule], log: &Oracle, now: i64, reply: &WithInfo) {
+    let [allowed, limit, remaining, retry, reset, full, used] = reply.numbers;
+    let each = &reply.rules;
     let is_binding = |rule: &&Rule| {
         let rule_used = log.used(rule.1, now);
         (limit, remaining, used) == (rule.0, (rule.0 - rule_used).max(0), rule_used)
             && reset == log.reset_after_ms(**rule, now)
             && full == log.full_after_ms(**rule, now)
     };
-    assert!(rules.iter().any(|rule| is_binding(&rule)), "{seven:?}");
+    assert!(rules.iter().any(|rule| is_binding(&rule)), "{reply:?}");
     if rules.len() == 1 {
         assert!(each.is_empty());
         return;
@@ -206,18 +190,99 @@ fn waits_are_exact_when_limits_change() {
             let check = format!("SLIDEWIN.CHECK {arguments} SKIPDENIED");
             let plain = format!("SLIDEWIN.PEEK k {} COST {units}", words(&rules));
             let plain = bench.redis.int(&plain);
-            let reply = bench.info(&check);
-            assert_eq!(plain, reply.0[0]);
+            let reply = bench.redis.with_info(&check);
+            assert_eq!(plain, reply.numbers[0]);
             let log = Oracle::of(bench.redis.entries("k"));
             assert_is_by_definition(&rules, &log, now, &reply);
-            if reply.0[0] == 0 {
-                assert_eq!(reply.0[3], log.retry_after_ms(&rules, units, now));
+            if reply.numbers[0] == 0 {
+                assert_eq!(reply.numbers[3], log.retry_after_ms(&rules, units, now));
             }
         }
     });
 }
 
-/// REFUND after SKIPDENIED calls takes back exactly what the last one took.
+/// Case 93: under a clock that steps back and forth the capped log decides, and waits, like one that
+/// is only trimmed. (A call's microseconds are its own here: where two calls want the same, the
+/// capped log may have them free.)
+#[test]
+fn answers_under_a_stepping_clock_are_those_of_an_uncapped_log() {
+    let rules = vec((1..8_i64, 20_000..200_000_i64), 1..4);
+    let calls = vec((1..9_i64, any::<bool>(), 0..100_i64), 1..40);
+    check(200, &(rules, calls), |bench, (rules, calls)| {
+        let longest = rules.iter().map(|rule| rule.1).max().unwrap();
+        let most = rules.iter().map(|rule| rule.0).max().unwrap();
+        let mut oracle = Oracle::default();
+        for (index, (units, skip_denied, percent)) in (0..).zip(calls) {
+            bench.set(NOW + longest * percent / 100_000 * 1_000 + 10 * index);
+            let now = bench.now();
+            oracle.trim(longest, now);
+            let skip = if skip_denied { " SKIPDENIED" } else { "" };
+            let line = format!(
+                "SLIDEWIN.CHECK k {} COST {units} WITHINFO{skip}",
+                words(&rules)
+            );
+            let allowed = oracle.allows(&rules, units, now);
+            if allowed || !skip_denied {
+                oracle.record(units.min(most), now);
+            }
+            let retry = match allowed {
+                true => 0,
+                false => oracle.retry_after_ms(&rules, units, now),
+            };
+            let reply = bench.redis.with_info(&line);
+            assert_eq!(
+                [reply.numbers[0], reply.numbers[3]],
+                [i64::from(allowed), retry]
+            );
+            assert!(bench.redis.int("ZCARD k") <= 2 * most + 8);
+        }
+    });
+}
+
+/// Case 95: whatever calls overlap and whichever of them are refunded, in no window are there more
+/// calls than the limit that were not refunded.
+#[test]
+fn refunds_let_no_more_than_the_limit_stand() {
+    let rules = vec((1..6_i64, 20_000..200_000_i64), 1..3);
+    let calls = vec((1..4_i64, 0..40_000_i64, 0..3_usize, any::<bool>()), 1..40);
+    check(200, &(rules, calls), |bench, (rules, calls)| {
+        // Every call is running until it is refunded or forgotten.
+        let mut standing: Vec<(i64, i64)> = Vec::new();
+        for (units, step, refunds, skip_denied) in calls {
+            bench.step(step);
+            let skip = if skip_denied { " SKIPDENIED" } else { "" };
+            let line = format!(
+                "SLIDEWIN.CHECK k {} COST {units} WITHINFO{skip}",
+                words(&rules)
+            );
+            let reply = bench.redis.with_info(&line);
+            if reply.numbers[0] == 1 {
+                standing.push((reply.id, units));
+            }
+            for _ in 0..refunds.min(standing.len()) {
+                let which = usize::try_from(step).unwrap() % standing.len();
+                let (id, units) = standing.swap_remove(which);
+                for _ in 0..2 {
+                    bench
+                        .redis
+                        .int(&format!("SLIDEWIN.REFUND k {id} COST {units}"));
+                }
+            }
+            for (limit, window) in &rules {
+                for (start, _) in &standing {
+                    let within = |(id, _): &&(i64, i64)| (*start..start + window).contains(id);
+                    let units: i64 = standing.iter().filter(within).map(|call| call.1).sum();
+                    assert!(
+                        units <= *limit,
+                        "{units} of {limit} in {window} from {start}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// A refund at once restores the log.
 #[test]
 fn a_refund_restores_the_log() {
     let schedule = (rules(), vec((1..5_i64, 2_000..60_000_i64), 1..30));
@@ -228,12 +293,16 @@ fn a_refund_restores_the_log() {
             let now = bench.now();
             let mut before = bench.redis.entries("k");
             before.retain(|stamp| *stamp > now - longest);
-            let check = format!("SLIDEWIN.CHECK k {} COST {units} SKIPDENIED", words(&rules));
-            if bench.redis.int(&check) == 1 {
-                let refund = format!("SLIDEWIN.REFUND k COUNT {units}");
+            let check = format!(
+                "SLIDEWIN.CHECK k {} COST {units} SKIPDENIED WITHINFO",
+                words(&rules)
+            );
+            let reply = bench.redis.with_info(&check);
+            if reply.numbers[0] == 1 {
+                let refund = format!("SLIDEWIN.REFUND k {} COST {units}", reply.id);
                 assert_eq!(bench.redis.int(&refund), units);
                 assert_eq!(bench.redis.entries("k"), before);
-                assert_eq!(bench.redis.int(&check), 1);
+                assert_eq!(bench.redis.with_info(&check).numbers[0], 1);
             }
         }
     });

@@ -10,6 +10,13 @@ const LIBRARY: &str = "#!lua name=limits\n\
         return redis.call('SLIDEWIN.CHECK', keys[1], args[1], args[2]) \
     end)";
 
+/// Gives back up to so many units, from one of the newest entries on.
+fn refund(redis: &mut Client, key: &str, cost: i64) -> String {
+    let newest: Vec<i64> = redis.run(&format!("ZRANGE {key} -2 -2"));
+    let id = newest.first().unwrap_or(&7);
+    format!("SLIDEWIN.REFUND {key} {id} COST {cost}")
+}
+
 /// Traffic of every kind on a handful of keys.
 fn mixed_traffic(redis: &mut Client, seed: u64) {
     let script = "return redis.call('SLIDEWIN.CHECK', KEYS[1], ARGV[1], ARGV[2])";
@@ -26,17 +33,22 @@ fn mixed_traffic(redis: &mut Client, seed: u64) {
     for _ in 0..400 {
         let key = format!("k{}", random.u32(0..7));
         let limit = random.u32(0..6);
-        let mut run = |line: String| drop(redis.run::<Value>(&line));
         match random.u32(0..10) {
-            0 | 1 => run(format!("SLIDEWIN.CHECK {key} {limit} 60")),
-            2 => run(format!("SLIDEWIN.CHECK {key} 4 0.02 {limit} 0.5 WITHINFO")),
-            3 => run(format!("SLIDEWIN.CHECK {key} {limit} 60 SKIPDENIED")),
-            4 => run(format!("SLIDEWIN.CHECK {key} 200 60 COST 140")),
-            5 => run(format!("SLIDEWIN.REFUND {key} COUNT 3")),
-            6 => run(format!("SLIDEWIN.PEEK {key} {limit} 60")),
+            0 | 1 => drop(redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} {limit} 60"))),
+            2 => drop(
+                redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} 4 0.02 {limit} 0.5 WITHINFO")),
+            ),
+            3 => drop(redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} {limit} 60 SKIPDENIED"))),
+            4 => drop(redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} 200 60 COST 140"))),
+            5 => {
+                let refund = refund(redis, &key, 3);
+                redis.run::<Value>(&refund);
+            }
+            6 => drop(redis.run::<Value>(&format!("SLIDEWIN.PEEK {key} {limit} 60"))),
             7 => {
                 let check = format!("SLIDEWIN.CHECK {key} {limit} 60");
-                redis.transaction(&[&check, "SLIDEWIN.REFUND k1", &check, &check]);
+                let refund = refund(redis, "k1", 1);
+                redis.transaction(&[&check, &refund, &check, &check]);
             }
             kind => {
                 let limit = limit.to_string();
@@ -171,7 +183,7 @@ fn a_replica_refuses_writes_and_peeks() {
     redis.int("SLIDEWIN.CHECK k 1 60");
     redis.int("WAIT 1 10000");
     let mut reader = replica.connect();
-    for line in ["SLIDEWIN.CHECK k 5 60", "SLIDEWIN.REFUND k"] {
+    for line in ["SLIDEWIN.CHECK k 5 60", "SLIDEWIN.REFUND k 7"] {
         let error = reader.error(line);
         assert_eq!(
             error,
@@ -195,7 +207,8 @@ fn the_append_only_file_replays_without_the_module() {
         match command.split(' ').next().unwrap() {
             "MULTI" => assert!(!std::mem::replace(&mut in_transaction, true)),
             "EXEC" => assert!(std::mem::replace(&mut in_transaction, false)),
-            "ZADD" | "ZREMRANGEBYRANK" | "PEXPIREAT" | "UNLINK" | "DEL" | "FUNCTION" => {}
+            "ZADD" | "ZREMRANGEBYRANK" | "ZREMRANGEBYSCORE" | "PEXPIREAT" | "UNLINK" | "DEL"
+            | "FUNCTION" => {}
             _ => panic!("not a plain command: {command}"),
         }
     }
@@ -309,7 +322,7 @@ fn a_promoted_replica_goes_on_counting() {
     let load = format!("MODULE LOAD {}", crate::support::module().display());
     redis.run::<()>(&load);
     assert_eq!(
-        redis.ints("SLIDEWIN.CHECK k 60 3600 WITHINFO")[..3],
+        redis.numbers("SLIDEWIN.CHECK k 60 3600 WITHINFO")[..3],
         [1, 60, 9]
     );
 }
@@ -320,6 +333,6 @@ fn a_promoted_replica_with_a_slower_clock_allows_no_more() {
     let server = Settings::new().stopped_at(NOW).start();
     let mut redis = server.connect();
     redis.seed("k", (0..3).map(|n| NOW + 3 * SECOND + n));
-    let denied = redis.ints("SLIDEWIN.CHECK k 3 60 SKIPDENIED WITHINFO");
+    let denied = redis.numbers("SLIDEWIN.CHECK k 3 60 SKIPDENIED WITHINFO");
     assert_eq!(denied, [0, 3, 0, 63_000, 63_000, 63_001, 3]);
 }

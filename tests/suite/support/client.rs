@@ -5,6 +5,47 @@ use std::time::Duration;
 /// A reply as the client library has it.
 pub type Reply = redis::Value;
 
+/// A WITHINFO reply, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithInfo {
+    /// Allowed, limit, remaining, `retry_after_ms`, `reset_after_ms`, `full_after_ms`, used.
+    pub numbers: [i64; 7],
+    /// The id of what was granted, or 0.
+    pub id: i64,
+    /// With two rules or more, the numbers of each.
+    pub rules: Vec<Vec<i64>>,
+}
+
+impl WithInfo {
+    /// Takes the reply to a line apart.
+    fn of(line: &str, reply: Reply) -> Self {
+        let number = |field: &Reply| match field {
+            Reply::Int(number) => *number,
+            other => panic!("{line}: not an integer but {other:?}"),
+        };
+        let Reply::Array(fields) = reply else {
+            panic!("{line}: not an array");
+        };
+        let rules = match &fields[8..] {
+            [] => Vec::new(),
+            [Reply::Array(rules)] => rules
+                .iter()
+                .map(|rule| match rule {
+                    Reply::Array(fields) => fields.iter().map(number).collect(),
+                    other => panic!("{line}: not a rule but {other:?}"),
+                })
+                .collect(),
+            other => panic!("{line}: not the rules but {other:?}"),
+        };
+        let numbers: Vec<i64> = fields[..7].iter().map(number).collect();
+        Self {
+            numbers: numbers.try_into().expect("seven"),
+            id: number(&fields[7]),
+            rules,
+        }
+    }
+}
+
 /// A connection that takes command lines and panics on what a test does not expect.
 pub struct Client(pub Connection);
 
@@ -55,6 +96,25 @@ impl Client {
         }
     }
 
+    /// A WITHINFO reply: the seven numbers before the id.
+    pub fn numbers(&mut self, line: &str) -> Vec<i64> {
+        self.with_info(line).numbers.to_vec()
+    }
+
+    /// A WITHINFO reply.
+    pub fn with_info(&mut self, line: &str) -> WithInfo {
+        WithInfo::of(line, self.run(line))
+    }
+
+    /// Sends many lines at once and returns their WITHINFO replies.
+    pub fn infos(&mut self, lines: &[String]) -> Vec<WithInfo> {
+        let replies: Vec<Reply> = pipeline(lines).query(&mut self.0).expect("replies");
+        let replies = lines.iter().zip(replies);
+        replies
+            .map(|(line, reply)| WithInfo::of(line, reply))
+            .collect()
+    }
+
     /// The whole text of an error reply.
     pub fn error(&mut self, line: &str) -> String {
         let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
@@ -86,15 +146,7 @@ impl Client {
 
     /// Sends many lines at once and returns their integer replies.
     pub fn pipeline(&mut self, lines: &[String]) -> Vec<i64> {
-        let mut pipeline = redis::pipe();
-        for line in lines {
-            let mut words = line.split(' ');
-            pipeline.cmd(words.next().unwrap_or_default());
-            for word in words {
-                pipeline.arg(word);
-            }
-        }
-        pipeline.query(&mut self.0).expect("integers")
+        pipeline(lines).query(&mut self.0).expect("integers")
     }
 
     /// Runs lines in MULTI and returns their replies.
@@ -167,6 +219,18 @@ impl Client {
     pub fn is_alive(&mut self) -> bool {
         self.0.check_connection()
     }
+}
+
+fn pipeline(lines: &[String]) -> redis::Pipeline {
+    let mut pipeline = redis::pipe();
+    for line in lines {
+        let mut words = line.split(' ');
+        pipeline.cmd(words.next().unwrap_or_default());
+        for word in words {
+            pipeline.arg(word);
+        }
+    }
+    pipeline
 }
 
 /// An error reply as the server sent it.

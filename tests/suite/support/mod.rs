@@ -5,7 +5,7 @@ mod clock;
 mod cluster;
 mod oracle;
 
-pub use client::{Client, Reply};
+pub use client::{Client, Reply, WithInfo};
 pub use clock::Clock;
 pub use cluster::{slot, Cluster};
 pub use oracle::{Oracle, Rule};
@@ -25,6 +25,11 @@ pub const NOW: i64 = 1_700_000_000_000_000;
 
 /// A second in microseconds.
 pub const SECOND: i64 = 1_000_000;
+
+/// Ages in seconds as entries of a log at `NOW`.
+pub fn ages(seconds: &[i64]) -> Vec<i64> {
+    seconds.iter().map(|age| NOW - age * SECOND).collect()
+}
 
 /// A server process with a folder of its own, killed when dropped.
 pub struct Server {
@@ -193,7 +198,7 @@ impl Server {
     }
 
     /// A server with the module whose clock stands still at `NOW`.
-    pub fn stopped() -> Self {
+    pub fn with_stopped_clock() -> Self {
         Settings::new().stopped_at(NOW).start()
     }
 

@@ -72,15 +72,16 @@ impl Oracle {
         self.first_ms(&[rule], now, |then| self.used(rule.1, then) == 0)
     }
 
-    /// Records units at the next free microseconds.
+    /// Records units at the first run of so many free microseconds.
     pub fn record(&mut self, units: i64, now: i64) {
-        let mut stamp = now;
-        for _ in 0..units {
-            while self.stamps.contains(&stamp) {
-                stamp += 1;
-            }
-            self.stamps.push(stamp);
-        }
+        let free = |start: &i64| (*start..start + units).all(|at| !self.stamps.contains(&at));
+        let start = (now..).find(free).unwrap();
+        self.stamps.extend(start..start + units);
+    }
+
+    /// Forgets what is out of a window.
+    pub fn trim(&mut self, window: i64, now: i64) {
+        self.stamps.retain(|stamp| *stamp > now - window);
     }
 
     /// The newest entries, oldest first.
