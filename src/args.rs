@@ -5,6 +5,7 @@
 
 use crate::decimal::{integer, seconds};
 use crate::error::Error;
+use crate::log::Form;
 use crate::rule::{Micros, Rule, Rules, Units, Window};
 
 /// The arguments of CHECK and PEEK after the key.
@@ -14,13 +15,15 @@ pub struct Attempt {
     pub rules: Rules,
     /// What the attempt consumes.
     pub units: Units,
+    /// How the log is stored if the key does not exist.
+    pub form: Form,
     /// Whether a denied attempt leaves no trace.
     pub skip_denied: bool,
     /// Whether the reply is the array of numbers.
     pub with_info: bool,
 }
 
-/// `limit window [limit window ...] [COST units] [SKIPDENIED] [WITHINFO]`
+/// `limit window [limit window ...] [COST units] [PACKED] [SKIPDENIED] [WITHINFO]`
 ///
 /// An argument that begins with a letter ends the list of rules.
 pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> {
@@ -31,10 +34,12 @@ pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error>
             return Err(Error::TooManyRules);
         }
     }
-    let (mut units, mut skip_denied, mut with_info) = (None, false, false);
+    let (mut units, mut packed, mut skip_denied, mut with_info) = (None, false, false, false);
     while let Some(option) = args.next() {
         if option.eq_ignore_ascii_case(b"COST") && units.is_none() {
             units = Some(cost(&mut args)?);
+        } else if option.eq_ignore_ascii_case(b"PACKED") && !packed {
+            packed = true;
         } else if option.eq_ignore_ascii_case(b"SKIPDENIED") && !skip_denied {
             skip_denied = true;
         } else if option.eq_ignore_ascii_case(b"WITHINFO") && !with_info {
@@ -46,6 +51,11 @@ pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error>
     Ok(Attempt {
         rules,
         units: units.unwrap_or(Units::ONE),
+        form: if packed {
+            Form::Packed
+        } else {
+            Form::SortedSet
+        },
         skip_denied,
         with_info,
     })
@@ -54,12 +64,28 @@ pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error>
 /// `limit window [limit window ...] [COST units] [WITHINFO]`
 pub fn peek<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> {
     check(args).and_then(|attempt| {
-        if attempt.skip_denied {
+        if attempt.skip_denied || attempt.form == Form::Packed {
             Err(Error::Syntax)
         } else {
             Ok(attempt)
         }
     })
+}
+
+/// `[COUNT n]`: how many entries to show.
+pub fn entries<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> Result<usize, Error> {
+    let count = match args.next() {
+        None => 100,
+        Some(option) if option.eq_ignore_ascii_case(b"COUNT") => {
+            let count = integer(args.next().ok_or(Error::Syntax)?);
+            let count = count.filter(|count| (1..=1_000_000).contains(count));
+            count
+                .and_then(|count| count.try_into().ok())
+                .ok_or(Error::Count)?
+        }
+        Some(_) => return Err(Error::Syntax),
+    };
+    args.next().map_or(Ok(count), |_| Err(Error::Syntax))
 }
 
 /// The arguments of REFUND after the key.
@@ -138,6 +164,7 @@ mod tests {
         let attempt = Attempt {
             rules: Rules::new(rule_of(3, 60_000_000)),
             units: Units::ONE,
+            form: Form::SortedSet,
             skip_denied: false,
             with_info: false,
         };
@@ -151,11 +178,12 @@ mod tests {
         let attempt = Attempt {
             rules,
             units: Units::new(5).unwrap(),
+            form: Form::Packed,
             skip_denied: true,
             with_info: true,
         };
         assert_eq!(
-            check(words("10 1 1000 3600 skipdenied Cost 5 WITHINFO")),
+            check(words("10 1 1000 3600 skipdenied Cost 5 PACKED WITHINFO")),
             Ok(attempt)
         );
     }
@@ -197,6 +225,7 @@ mod tests {
             ("9223372036854775808", Error::Id),
             ("COST 5", Error::Id),
             ("7 COST 0", Error::Cost),
+            ("7 COST 1000000001", Error::Cost),
             ("7 COST", Error::Syntax),
             ("7 COST 5 COST 5", Error::Syntax),
             ("7 5", Error::Syntax),
@@ -215,7 +244,7 @@ mod tests {
     fn word() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             "[0-9]{1,20}(\\.[0-9]{0,8})?".prop_map(String::into_bytes),
-            "(?i)cost|skipdenied|withinfo|keep".prop_map(String::into_bytes),
+            "(?i)cost|packed|count|skipdenied|withinfo|keep".prop_map(String::into_bytes),
             vec(any::<u8>(), 0..24),
         ]
     }
@@ -227,12 +256,16 @@ mod tests {
             let words = || list.iter().map(Vec::as_slice);
             if let Ok(attempt) = check(words()) {
                 prop_assert!((1..=Rules::MAX).contains(&attempt.rules.len()));
-                prop_assert!((1..=1_000).contains(&attempt.units.get()));
+                prop_assert!((1..=1_000_000_000).contains(&attempt.units.get()));
                 for rule in attempt.rules.iter() {
                     prop_assert!(rule.limit <= i64::MAX.unsigned_abs());
                     prop_assert!((Window::MIN..=Window::MAX).contains(&rule.window.micros()));
                 }
-                prop_assert_eq!(peek(words()).is_ok(), !attempt.skip_denied);
+                let reads_only = !attempt.skip_denied && attempt.form == Form::SortedSet;
+                prop_assert_eq!(peek(words()).is_ok(), reads_only);
+            }
+            if let Ok(count) = entries(words()) {
+                prop_assert!((1..=1_000_000).contains(&count));
             }
             if let Ok(refund) = refund(words()) {
                 prop_assert!(refund.id > 0 && refund.keep <= refund.units.get());

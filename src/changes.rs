@@ -16,6 +16,7 @@ pub struct Changes {
     refunded: Option<(Micros, Micros)>,
     emptied: bool,
     added: Vec<OwnedString>,
+    written: [Option<Written>; 2],
     expiry: Option<i64>,
 }
 
@@ -26,6 +27,26 @@ enum Newest {
     After(Micros),
     /// So many, of more.
     Count(i64),
+}
+
+/// What became of a string.
+pub enum Written {
+    /// It was replaced.
+    Set(OwnedString),
+    /// This was appended.
+    Append(OwnedString),
+    /// This was written from a byte on.
+    SetRange(i64, OwnedString),
+}
+
+impl Written {
+    fn effect(&self) -> (Effect<'_>, Event) {
+        match self {
+            Self::Set(value) => (Effect::Set(value), Event::SET),
+            Self::Append(value) => (Effect::Append(value), Event::APPEND),
+            Self::SetRange(from, value) => (Effect::SetRange(*from, value), Event::SETRANGE),
+        }
+    }
 }
 
 impl Changes {
@@ -60,13 +81,16 @@ impl Changes {
         self.expiry = Some(at_ms);
     }
 
-    /// How many entries were added.
-    pub fn additions(&self) -> u64 {
-        self.added.len() as u64
+    /// A string was written, which has an expiry or keeps it where that is `None`.
+    pub fn wrote(&mut self, written: Written, expiry: Option<i64>) {
+        let [first, second] = &mut self.written;
+        *(if first.is_none() { first } else { second }) = Some(written);
+        self.expiry = expiry.or(self.expiry);
     }
 
     /// Replicates and announces the changes. No key may be open.
     pub fn publish(&self, call: &Call, name: Word) {
+        let [first, second] = &self.written;
         let effects = [
             self.newest.map(|newest| match newest {
                 Newest::After(time) => (Effect::RemoveAfter(time), Event::ZREMRANGEBYSCORE),
@@ -80,7 +104,9 @@ impl Changes {
             }),
             self.refunded
                 .map(|(first, last)| (Effect::RemoveBetween(first, last), Event::ZREMRANGEBYSCORE)),
-            (self.additions() > 0).then_some((Effect::Add(&self.added), Event::ZADD)),
+            (!self.added.is_empty()).then_some((Effect::Add(&self.added), Event::ZADD)),
+            first.as_ref().map(Written::effect),
+            second.as_ref().map(Written::effect),
             self.expiry
                 .map(|at_ms| (Effect::Expire(at_ms), Event::EXPIRE)),
         ];

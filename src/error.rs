@@ -12,20 +12,26 @@ pub enum Error {
     Limit,
     /// A window that is not decimal seconds from 0.001 to 315360000.
     Window,
-    /// A COST that is not an integer from 1 to 1000.
+    /// A COST that is not an integer from 1 to 1000000000.
     Cost,
+    /// A COST above 1000 where the log is, or would be, a sorted set.
+    CostNeedsPacked,
     /// An id that is not an integer from 1 to 9223372036854775807.
     Id,
     /// A KEEP that is not an integer from 0 to the cost.
     Keep,
     /// A ninth pair of limit and window.
     TooManyRules,
+    /// A COUNT of ENTRIES that is not an integer from 1 to 1000000.
+    Count,
     /// An unknown, repeated or cut-off option.
     Syntax,
     /// The key holds something other than a log's type.
     WrongType,
     /// The key holds a sorted set whose lowest entry slidewin did not write.
     NotALog,
+    /// A packed log has as many entries as a string can hold.
+    LogFull,
     /// A defect of slidewin's own.
     Internal,
 }
@@ -37,13 +43,16 @@ impl Error {
             Self::WrongArity => c"ERR wrong number of arguments",
             Self::Limit => c"ERR limit is not an integer or out of range",
             Self::Window => c"ERR window is not a number of seconds between 0.001 and 315360000",
-            Self::Cost => c"ERR cost must be an integer between 1 and 1000",
+            Self::Cost => c"ERR cost must be an integer between 1 and 1000000000",
+            Self::CostNeedsPacked => c"ERR cost above 1000 needs a packed log",
             Self::Id => c"ERR id is not an integer or out of range",
             Self::Keep => c"ERR keep must be an integer between 0 and the cost",
             Self::TooManyRules => c"ERR at most 8 limit and window pairs",
+            Self::Count => c"ERR count must be an integer between 1 and 1000000",
             Self::Syntax => c"ERR syntax error",
             Self::WrongType => c"WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::NotALog => c"ERR key holds a sorted set that is not a slidewin log",
+            Self::LogFull => c"ERR log is full",
             Self::Internal => c"ERR internal error",
         }
     }

@@ -29,10 +29,13 @@ const VERSION: c_int = {
 };
 
 /// Commands that changes are replicated as, and those that read what the module API cannot.
-const NEEDED_COMMANDS: [&CStr; 7] = [
+const NEEDED_COMMANDS: [&CStr; 10] = [
     c"ZADD",
     c"ZREMRANGEBYRANK",
     c"ZREMRANGEBYSCORE",
+    c"SET",
+    c"APPEND",
+    c"SETRANGE",
     c"PEXPIREAT",
     c"UNLINK",
     c"ZCOUNT",

@@ -14,6 +14,12 @@ pub fn number(number: u64) -> Reply {
     Reply::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
+/// An array of id and units for each call.
+pub fn entries(entries: &[(Micros, u64)]) -> Reply {
+    let row = |(id, units): &(Micros, u64)| Reply::Array(vec![Reply::Integer(*id), number(*units)]);
+    Reply::Array(entries.iter().map(row).collect())
+}
+
 /// The WITHINFO array: allowed, then limit, remaining, `retry_after_ms`, `reset_after_ms`,
 /// `full_after_ms` and used of the binding rule, and the id, 0 when there is none;
 /// with two rules or more a ninth element, `rules`.

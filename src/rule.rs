@@ -47,6 +47,12 @@ impl Window {
         entry + self.0
     }
 
+    /// When a log expires whose newest entry has this time, in Unix milliseconds, rounded up.
+    pub fn expiry_of(self, entry: Micros) -> i64 {
+        let leaves_at = self.leaves_at(entry).max(0);
+        leaves_at / 1_000 + i64::from(leaves_at % 1_000 > 0)
+    }
+
     /// The latest time that an entry can honestly have at `now`, in a log of so many entries.
     ///
     /// A clock that was set back, or a turn, accounts for a window each, and more than one entry a
@@ -57,7 +63,7 @@ impl Window {
     }
 }
 
-/// What an attempt consumes: 1 to 1,000 units.
+/// What an attempt consumes: 1 to 1,000,000,000 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units(u32);
 
@@ -65,7 +71,9 @@ impl Units {
     /// What an attempt consumes unless COST says more.
     pub const ONE: Self = Self(1);
     /// The most that one attempt may consume.
-    pub const MAX: u32 = 1_000;
+    pub const MAX: u32 = 1_000_000_000;
+    /// The most that one attempt may consume where each unit is an entry of its own.
+    pub const MAX_ENTRIES: u64 = 1_000;
 
     /// That many units, or `None` outside `1..=MAX`.
     pub fn new(units: u64) -> Option<Self> {

@@ -20,6 +20,12 @@ pub enum Effect<'a> {
     RemoveBetween(Micros, Micros),
     /// `ZADD key score member ...`, each string being both.
     Add(&'a [OwnedString]),
+    /// `SET key value`
+    Set(&'a OwnedString),
+    /// `APPEND key value`
+    Append(&'a OwnedString),
+    /// `SETRANGE key offset value`
+    SetRange(i64, &'a OwnedString),
     /// `PEXPIREAT key ms`
     Expire(i64),
 }
@@ -60,6 +66,18 @@ pub fn replicate(call: &Call, name: Word, effect: Effect) {
                 let (command, count) = (c"ZADD".as_ptr(), pairs.len());
                 send(ctx, command, c"sv".as_ptr(), key, pairs.as_ptr(), count)
             }
+            Effect::Set(value) => send(ctx, c"SET".as_ptr(), c"ss".as_ptr(), key, value.pointer()),
+            Effect::Append(value) => send(
+                ctx,
+                c"APPEND".as_ptr(),
+                c"ss".as_ptr(),
+                key,
+                value.pointer(),
+            ),
+            Effect::SetRange(offset, value) => {
+                let (command, value) = (c"SETRANGE".as_ptr(), value.pointer());
+                send(ctx, command, c"sls".as_ptr(), key, offset, value)
+            }
             Effect::Expire(at_ms) => send(ctx, c"PEXPIREAT".as_ptr(), c"sl".as_ptr(), key, at_ms),
         }
     };
@@ -79,6 +97,12 @@ impl Event {
     pub const DEL: Self = Self(NotifyEvent::GENERIC, c"del");
     /// The key's expiry was set.
     pub const EXPIRE: Self = Self(NotifyEvent::GENERIC, c"expire");
+    /// The value was replaced.
+    pub const SET: Self = Self(NotifyEvent::STRING, c"set");
+    /// Something was appended to the value.
+    pub const APPEND: Self = Self(NotifyEvent::STRING, c"append");
+    /// A part of the value was overwritten.
+    pub const SETRANGE: Self = Self(NotifyEvent::STRING, c"setrange");
     /// Members were added.
     pub const ZADD: Self = Self(NotifyEvent::ZSET, c"zadd");
     /// Members were removed by rank.

@@ -1,6 +1,6 @@
 //! An open key, whatever it holds.
 
-use super::{required, Call, SortedSet, Word};
+use super::{required, Bytes, Call, SortedSet, Word};
 use redis_module::raw;
 use std::ffi::c_int;
 use std::ptr;
@@ -24,8 +24,12 @@ pub struct Key<'a> {
 
 /// What a key holds, as far as a log may be stored in it.
 pub enum Value<'a> {
-    /// Nothing, or a sorted set.
+    /// Nothing.
+    Absent(Key<'a>),
+    /// A sorted set.
     SortedSet(SortedSet<'a>),
+    /// A string of so many bytes.
+    String(Key<'a>, usize),
     /// Something else.
     Other,
 }
@@ -48,11 +52,26 @@ impl<'a> Key<'a> {
     pub fn value(self) -> Value<'a> {
         // SAFETY: the handle is open, or null, whose type is EMPTY.
         let kind = unsafe { required!(RedisModule_KeyType)(self.pointer) };
-        if kind == raw::KeyType::Empty as c_int || kind == raw::KeyType::ZSet as c_int {
+        if kind == raw::KeyType::Empty as c_int {
+            Value::Absent(self)
+        } else if kind == raw::KeyType::ZSet as c_int {
             Value::SortedSet(SortedSet::new(self))
+        } else if kind == raw::KeyType::String as c_int {
+            let len = self.value_length();
+            Value::String(self, len)
         } else {
             Value::Other
         }
+    }
+
+    /// The key, which holds nothing, as an empty sorted set, which appears with its first member.
+    pub fn into_sorted_set(self) -> SortedSet<'a> {
+        SortedSet::new(self)
+    }
+
+    /// The key, which holds a string or nothing, as bytes.
+    pub fn into_bytes(self) -> Bytes<'a> {
+        Bytes::new(self)
     }
 
     /// When the key expires, in Unix milliseconds.
@@ -97,7 +116,7 @@ impl<'a> Key<'a> {
         self.name
     }
 
-    /// The length of what the key holds: members of a sorted set, 0 for nothing.
+    /// The length of what the key holds: members of a sorted set, bytes of a string, 0 for nothing.
     pub(super) fn value_length(&self) -> usize {
         // SAFETY: the handle is open, or null, whose length is 0.
         unsafe { required!(RedisModule_ValueLength)(self.pointer) }

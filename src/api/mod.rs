@@ -20,6 +20,7 @@
 //! hands over what is to be registered.
 #![allow(unsafe_code)]
 
+mod bytes;
 mod command;
 mod effect;
 mod key;
@@ -27,6 +28,7 @@ mod load;
 mod set;
 mod string;
 
+pub use bytes::Bytes;
 pub use command::{register, Argument, Call, Command, Flags, Reply, Shape, Spec};
 pub use effect::{notify, replicate, signal_modified, Effect, Event};
 pub use key::{Access, Key, Value};
@@ -73,6 +75,7 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_FreeString RedisModule_Replicate RedisModule_Call
         RedisModule_SignalModifiedKey RedisModule_NotifyKeyspaceEvent RedisModule_SetModuleOptions
         RedisModule_RegisterInfoFunc RedisModule_InfoAddSection RedisModule_InfoAddFieldULongLong
+        RedisModule_StringDMA RedisModule_StringTruncate RedisModule_CreateString
         RedisModule_CreateCommand RedisModule_Log RedisModule_ReplyWithLongLong
         RedisModule_ReplyWithArray RedisModule_ReplyWithError RedisModule_WrongArity
     }

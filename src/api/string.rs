@@ -50,6 +50,17 @@ impl OwnedString {
         }
     }
 
+    /// A copy of bytes.
+    pub fn copy(bytes: &[u8]) -> Self {
+        // SAFETY: the server copies so many bytes from a live slice; no context is needed, and the
+        // new string, never null, is ours to free.
+        unsafe {
+            let create = required!(RedisModule_CreateString);
+            let string = create(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len());
+            Self(NonNull::new_unchecked(string))
+        }
+    }
+
     /// Takes over a string that the API has handed out; `None` if it is null.
     ///
     /// # Safety

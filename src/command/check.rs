@@ -3,10 +3,10 @@ use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
 use crate::args;
 use crate::decision::decide;
 use crate::error::Error;
-use crate::log::LogMut;
+use crate::log::{LogMut, Moment};
 use crate::stats;
 
-/// `SLIDEWIN.CHECK key limit window [limit window ...] [COST units] [SKIPDENIED] [WITHINFO]`
+/// `SLIDEWIN.CHECK key limit window [limit window ...] [COST units] [PACKED] [SKIPDENIED] [WITHINFO]`
 ///
 /// Records an attempt and answers whether it is allowed: for every rule, live units and its own are
 /// within the limit. A denied attempt is recorded too, among the newest units up to the highest
@@ -24,11 +24,12 @@ impl Command for Check {
         since: c"0.1.0",
         arity: -4,
         key_flags: Flags::UPDATE,
-        acl_categories: c"write sortedset fast",
+        acl_categories: c"write sortedset string fast",
         arguments: &[
             KEY,
             RULE,
             COST,
+            Argument::option(c"packed", Shape::Token, c"PACKED"),
             Argument::option(c"skipdenied", Shape::Token, c"SKIPDENIED"),
             WITHINFO,
         ],
@@ -40,11 +41,15 @@ impl Command for Check {
         let (rules, units) = (&attempt.rules, attempt.units);
         let (window, most) = (rules.longest_window(), rules.highest_limit());
         let now = api::now();
-        let mut log = LogMut::open(call, key, window.cutoff(now))?;
+        let mut log = LogMut::open(call, key, Moment::new(now, window), attempt.form)?;
+        log.check_cost(units)?;
         let allowed = decide(log.view(), rules, units, now)?;
 
         // A kill switch forgets nothing of what was granted before.
         let counts = allowed || !(attempt.skip_denied || rules.deny_everything());
+        if counts {
+            log.check_space()?;
+        }
         log.settle(if counts { units.get() } else { 0 });
         let mut id = 0;
         if allowed {
@@ -54,7 +59,7 @@ impl Command for Check {
         }
         log.expire(window, counts);
 
-        stats::RECORDED.add(log.added());
+        stats::RECORDED.add(log.recorded());
         stats::TRIMMED.add(log.removed());
         if allowed {
             &stats::ALLOWED

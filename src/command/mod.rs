@@ -3,6 +3,7 @@
 //! A command is a file of its own here, with its specification, and a line of `register`.
 
 mod check;
+mod entries;
 mod peek;
 mod refund;
 
@@ -16,6 +17,7 @@ use crate::rule::Micros;
 /// Registers every command.
 pub fn register(server: &Loading) -> Result<(), String> {
     api::register::<check::Check>(server)?;
+    api::register::<entries::Entries>(server)?;
     api::register::<peek::Peek>(server)?;
     api::register::<refund::Refund>(server)?;
     Ok(())

@@ -3,7 +3,7 @@ use crate::api::{self, Call, Command, Flags, Reply, Spec};
 use crate::args;
 use crate::decision::decide;
 use crate::error::Error;
-use crate::log::Log;
+use crate::log::{Log, Moment};
 use crate::stats;
 
 /// `SLIDEWIN.PEEK key limit window [limit window ...] [COST units] [WITHINFO]`
@@ -23,7 +23,7 @@ impl Command for Peek {
         since: c"0.1.0",
         arity: -4,
         key_flags: Flags::READ,
-        acl_categories: c"read sortedset fast",
+        acl_categories: c"read sortedset string fast",
         arguments: &[KEY, RULE, COST, WITHINFO],
     };
 
@@ -31,8 +31,8 @@ impl Command for Peek {
         let key = call.word(1).ok_or(Error::WrongArity)?;
         let attempt = args::peek(call.arguments(2))?;
         let now = api::now();
-        let cutoff = attempt.rules.longest_window().cutoff(now);
-        let mut log = Log::open(call, key, cutoff)?;
+        let at = Moment::new(now, attempt.rules.longest_window());
+        let mut log = Log::open(call, key, at)?;
         let allowed = decide(&mut log, &attempt.rules, attempt.units, now)?;
         stats::PEEKS.add(1);
         answer(&log, &attempt, allowed, 0, now)

@@ -1,8 +1,8 @@
 use super::{COST, KEY};
-use crate::api::{Argument, Call, Command, Flags, Reply, Shape, Spec};
+use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
 use crate::args;
 use crate::error::Error;
-use crate::log::LogMut;
+use crate::log::{Form, LogMut, Moment};
 use crate::reply;
 use crate::stats;
 
@@ -25,7 +25,7 @@ impl Command for Refund {
         since: c"0.1.0",
         arity: -3,
         key_flags: Flags::DELETE,
-        acl_categories: c"write sortedset fast",
+        acl_categories: c"write sortedset string fast",
         arguments: &[
             KEY,
             Argument::new(c"id", Shape::Integer),
@@ -37,7 +37,10 @@ impl Command for Refund {
     fn run(call: &Call) -> Result<Reply, Error> {
         let key = call.word(1).ok_or(Error::WrongArity)?;
         let refund = args::refund(call.arguments(2))?;
-        let mut log = LogMut::open_whole(call, key)?;
+        let at = Moment::without_window(api::now());
+        let mut log = LogMut::open(call, key, at, Form::Packed)?;
+        log.check_cost(refund.units)?;
+
         let units = log.refund(refund.id, refund.units, refund.keep);
         stats::REFUNDED.add(units);
         log.publish();

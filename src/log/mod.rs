@@ -1,4 +1,4 @@
-//! The log at a key: what commands and the decision see of it.
+//! The log at a key: what commands and the decision see of it, whichever form it is stored in.
 //!
 //! `Log` only reads: nothing that it offers changes the key. `LogMut` is opened for a change; it
 //! notes what it does and publishes it at the end, whatever way the call ends (`changes.rs`).
@@ -7,25 +7,63 @@
 //!
 //! - have expired: they are out of the call's longest window;
 //! - are live;
-//! - are ahead of the clock: more than one entry a microsecond, or a clock that was set back. They
-//!   are live, too;
+//! - are ahead of the clock: more than one entry a microsecond, a turn, or a clock that was set back.
+//!   They are live, too;
 //! - are impossible: further ahead than any of this explains. They count until a denial for lack of
 //!   room would be given (`decision.rs`), which leaves them out.
 //!
 //! A call first reads and decides, then changes. Truth never rests on the key's expiry: an entry
 //! counts by its time alone.
 
+mod packed;
 mod sorted_set;
 
-use crate::api::{Access, Call, Word};
+use crate::api::{Access, Call, Key, Value, Word};
 use crate::changes::Changes;
 use crate::decision::View;
 use crate::error::Error;
 use crate::rule::{Micros, Units, Window, FAR};
+use crate::stats;
+use packed::PackedLog;
 use sorted_set::SortedSetLog;
 
-/// A log to read: what counts at a time, under a window.
-pub struct Log<'a>(SortedSetLog<'a>);
+/// How the log of a key that does not exist yet is to be stored; an existing one keeps its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A sorted set, an entry a unit: what any tool reads.
+    SortedSet,
+    /// A string, 16 bytes a call.
+    Packed,
+}
+
+/// The time of a call, and up to when entries have expired by then.
+#[derive(Clone, Copy)]
+pub struct Moment {
+    now: Micros,
+    cutoff: Micros,
+}
+
+impl Moment {
+    /// A time at which entries have expired that are out of a window.
+    pub fn new(now: Micros, longest: Window) -> Self {
+        let cutoff = longest.cutoff(now);
+        Self { now, cutoff }
+    }
+
+    /// A time at which no entry has expired.
+    pub fn without_window(now: Micros) -> Self {
+        let cutoff = -FAR - 1;
+        Self { now, cutoff }
+    }
+}
+
+/// A log to read: what counts at a moment.
+pub struct Log<'a>(Stored<'a>);
+
+enum Stored<'a> {
+    SortedSet(SortedSetLog<'a>),
+    Packed(PackedLog<'a>),
+}
 
 /// A log to change.
 pub struct LogMut<'a> {
@@ -33,61 +71,106 @@ pub struct LogMut<'a> {
     name: Word<'a>,
     log: Log<'a>,
     changes: Changes,
+    recorded: u64,
     removed: u64,
 }
 
 impl<'a> Log<'a> {
-    /// Opens the log at a key for reading; entries up to the cutoff have expired.
+    /// Opens the log at a key for reading.
     ///
     /// # Errors
     ///
     /// `WrongType`, or `NotALog`: somebody's leaderboard under a wrong name is refused.
-    pub fn open(call: &'a Call<'a>, name: Word<'a>, cutoff: Micros) -> Result<Self, Error> {
-        SortedSetLog::open(call, name, Access::Read, cutoff).map(Self)
+    pub fn open(call: &'a Call<'a>, name: Word<'a>, at: Moment) -> Result<Self, Error> {
+        Self::open_for(call, name, Access::Read, at, Form::SortedSet)
+    }
+
+    fn open_for(
+        call: &'a Call<'a>,
+        name: Word<'a>,
+        access: Access,
+        at: Moment,
+        new: Form,
+    ) -> Result<Self, Error> {
+        let packed = |log: PackedLog<'a>| Ok(Stored::Packed(log));
+        let sorted_set = |set| SortedSetLog::open(set, at.cutoff).map(Stored::SortedSet);
+        let stored = match (Key::open(call, name, access).value(), new) {
+            (Value::SortedSet(set), _) => sorted_set(set),
+            (Value::Absent(key), Form::SortedSet) => sorted_set(key.into_sorted_set()),
+            (Value::Absent(key), Form::Packed) => packed(PackedLog::absent(key, at.now)),
+            (Value::String(key, len), _) => {
+                PackedLog::parse(key, len, at.cutoff, at.now).map_or(Err(Error::WrongType), packed)
+            }
+            (Value::Other, _) => Err(Error::WrongType),
+        };
+        if stored.is_err() {
+            stats::REFUSED_KEYS.add(1);
+        }
+        stored.map(Self)
+    }
+
+    /// The newest calls, at most so many: of each its id and its units. (In a sorted set each unit
+    /// stands for itself.)
+    pub fn newest(&self, count: usize) -> Vec<(Micros, u64)> {
+        match &self.0 {
+            Stored::SortedSet(log) => log.newest(count),
+            Stored::Packed(log) => log.newest(count),
+        }
     }
 }
 
 impl View for Log<'_> {
     fn entries(&self) -> u64 {
-        self.0.entries()
+        match &self.0 {
+            Stored::SortedSet(log) => log.entries(),
+            Stored::Packed(log) => log.entries(),
+        }
     }
 
     fn live(&self) -> u64 {
-        self.0.live()
+        match &self.0 {
+            Stored::SortedSet(log) => log.live(),
+            Stored::Packed(log) => log.live(),
+        }
     }
 
     fn live_after(&self, cutoff: Micros) -> Result<u64, Error> {
-        self.0.live_after(cutoff)
+        match &self.0 {
+            Stored::SortedSet(log) => log.live_after(cutoff),
+            Stored::Packed(log) => Ok(log.live_after(cutoff)),
+        }
     }
 
     fn nth_newest(&self, rank: u64) -> Result<Option<Micros>, Error> {
-        self.0.nth_newest(rank)
+        match &self.0 {
+            Stored::SortedSet(log) => log.nth_newest(rank),
+            Stored::Packed(log) => Ok(log.nth_newest(rank)),
+        }
     }
 
     fn leave_out_after(&mut self, time: Micros) -> Result<bool, Error> {
-        self.0.leave_out_after(time)
+        match &mut self.0 {
+            Stored::SortedSet(log) => log.leave_out_after(time),
+            Stored::Packed(log) => Ok(log.leave_out_after(time)),
+        }
     }
 }
 
 impl<'a> LogMut<'a> {
-    /// Opens the log at a key for a change; entries up to the cutoff have expired.
+    /// Opens the log at a key for a change.
     ///
     /// # Errors
     ///
     /// Those of `Log::open`.
-    pub fn open(call: &'a Call<'a>, name: Word<'a>, cutoff: Micros) -> Result<Self, Error> {
+    pub fn open(call: &'a Call<'a>, name: Word<'a>, at: Moment, new: Form) -> Result<Self, Error> {
         Ok(Self {
             call,
             name,
-            log: Log(SortedSetLog::open(call, name, Access::Write, cutoff)?),
+            log: Log::open_for(call, name, Access::Write, at, new)?,
             changes: Changes::default(),
+            recorded: 0,
             removed: 0,
         })
-    }
-
-    /// The same without a time: no entry has expired.
-    pub fn open_whole(call: &'a Call<'a>, name: Word<'a>) -> Result<Self, Error> {
-        Self::open(call, name, -FAR)
     }
 
     /// The log as a decision reads it.
@@ -95,9 +178,41 @@ impl<'a> LogMut<'a> {
         &mut self.log
     }
 
+    /// The form that the log is, or will be, stored in.
+    pub fn form(&self) -> Form {
+        match self.log.0 {
+            Stored::SortedSet(_) => Form::SortedSet,
+            Stored::Packed(_) => Form::Packed,
+        }
+    }
+
+    /// Refuses a cost that this form of the log does not take.
+    ///
+    /// # Errors
+    ///
+    /// `CostNeedsPacked` where each unit would be an entry.
+    pub fn check_cost(&self, units: Units) -> Result<(), Error> {
+        if self.form() == Form::SortedSet && units.get() > Units::MAX_ENTRIES {
+            return Err(Error::CostNeedsPacked);
+        }
+        Ok(())
+    }
+
+    /// Refuses to record where there is no space for one entry more.
+    ///
+    /// # Errors
+    ///
+    /// `LogFull`, of a packed log of 512 MB.
+    pub fn check_space(&self) -> Result<(), Error> {
+        match &self.log.0 {
+            Stored::Packed(log) if !log.has_space() => Err(Error::LogFull),
+            _ => Ok(()),
+        }
+    }
+
     /// Units recorded so far.
-    pub fn added(&self) -> u64 {
-        self.changes.additions()
+    pub fn recorded(&self) -> u64 {
+        self.recorded
     }
 
     /// Units removed so far, but for those that were refunded.
@@ -108,15 +223,13 @@ impl<'a> LogMut<'a> {
     /// Removes what has expired and what was left out, as far as a call may that then adds so many
     /// units; the rest stays out of account.
     pub fn settle(&mut self, adding: u64) {
-        let Self { log, changes, .. } = self;
-        self.removed += if log.0.live() == 0 {
-            log.0.unlink()
-        } else {
-            log.0.remove_left_out(changes) + log.0.remove_expired(adding, changes)
+        self.removed += match &mut self.log.0 {
+            Stored::SortedSet(log) => log.settle(adding, &mut self.changes),
+            Stored::Packed(log) => log.settle(),
         };
     }
 
-    /// Records units at the first free run of microseconds from `now` on, and returns their id.
+    /// Records units at the first free microseconds from `now` on, and returns their id.
     pub fn record(&mut self, now: Micros, units: Units, window: Window) -> Result<Micros, Error> {
         self.add(now, units.get(), window)
     }
@@ -124,8 +237,8 @@ impl<'a> LogMut<'a> {
     /// Records a denied attempt among the newest `most` units, `most` not being 0.
     ///
     /// To make room, the oldest units go that are not ahead of the clock: what is ahead was granted
-    /// or denied, too, and is the newest of the log once the clock has come there. Where the attempt
-    /// itself would be pushed out by it, nothing is recorded.
+    /// or denied, too, and is the newest of the log once the clock has come there. A sorted set
+    /// takes no more of it where that much is ahead: a flood of large costs would stack up there.
     pub fn record_denied(
         &mut self,
         now: Micros,
@@ -134,21 +247,33 @@ impl<'a> LogMut<'a> {
         window: Window,
     ) -> Result<(), Error> {
         let units = units.get().min(most);
-        let log = &mut self.log.0;
-        let ahead = log.live_after(now)?;
-        if ahead < most {
-            let past = log.live() - ahead;
-            let surplus = past.saturating_sub(most - units);
-            self.removed += log.make_room(surplus, units, &mut self.changes);
-            self.add(now, units, window)?;
+        let ahead = self.log.live_after(now)?;
+        if self.form() == Form::SortedSet && ahead >= most {
+            return Ok(());
         }
-        Ok(())
+        let past = self.log.live() - ahead;
+        let surplus = past.saturating_sub(most - units);
+        self.removed += match &mut self.log.0 {
+            Stored::SortedSet(log) => log.make_room(surplus, units, &mut self.changes),
+            Stored::Packed(log) => log.make_room(surplus),
+        };
+        self.add(now, units, window).map(|_| ())
     }
 
     fn add(&mut self, now: Micros, units: u64, window: Window) -> Result<Micros, Error> {
-        let log = &mut self.log.0;
-        let id = log.free_run(now, units, window.horizon(now, log.entries()))?;
-        log.add(id, units, &mut self.changes)?;
+        let id = match &mut self.log.0 {
+            Stored::SortedSet(log) => {
+                let id = log.free_run(now, units, window.horizon(now, log.entries()))?;
+                log.add(id, units, &mut self.changes)?;
+                id
+            }
+            Stored::Packed(log) => {
+                let id = log.free_from(now);
+                log.add(id, units)?;
+                id
+            }
+        };
+        self.recorded += units;
         Ok(id)
     }
 
@@ -158,12 +283,19 @@ impl<'a> LogMut<'a> {
     /// A call that leaves no trace does not extend the expiry, but moves it, too, after impossible
     /// entries were removed, which it may stem from.
     pub fn expire(&mut self, window: Window, extend: bool) {
-        self.log.0.expire(window, extend, &mut self.changes);
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => log.expire(window, extend, &mut self.changes),
+            Stored::Packed(log) => log.expire(window, extend, &mut self.changes),
+        }
     }
 
-    /// Removes the units of an id beyond the first `keep` of `units`, and returns their number.
+    /// Takes back what the call of an id recorded, `units`, but for the first `keep`, and returns
+    /// how many it took.
     pub fn refund(&mut self, id: Micros, units: Units, keep: u64) -> u64 {
-        self.log.0.refund(id, units, keep, &mut self.changes)
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => log.refund(id, units, keep, &mut self.changes),
+            Stored::Packed(log) => log.refund(id, keep),
+        }
     }
 
     /// Replicates and announces the changes.
@@ -176,7 +308,19 @@ impl Drop for LogMut<'_> {
     fn drop(&mut self) {
         // On every way out of a call, even after a defect: what was changed is told. First the key is
         // closed, for a listener of another module may change it.
-        self.log.0.close();
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => log.close(),
+            Stored::Packed(log) => log.close(&mut self.changes),
+        }
         std::mem::take(&mut self.changes).publish(self.call, self.name);
+    }
+}
+
+/// Lets a key expire at a time in Unix milliseconds, unless it lives longer and may go on to.
+fn expire_key(key: &mut Key, at_ms: i64, may_shorten: bool, changes: &mut Changes) {
+    let current = key.expiry();
+    if current.is_none_or(|current| current < at_ms || (may_shorten && current > at_ms)) {
+        key.set_expiry(at_ms);
+        changes.expires(at_ms);
     }
 }

@@ -13,12 +13,12 @@
 //!
 //! The key expires when its newest entry is out of the longest window that a call named.
 
-use crate::api::{Access, Call, End, Key, Member, OwnedString, SortedSet, Value, Word};
+use super::expire_key;
+use crate::api::{Access, End, Key, Member, OwnedString, SortedSet, Value};
 use crate::changes::{publish_unlink, Changes};
 use crate::decimal;
 use crate::error::Error;
 use crate::rule::{Micros, Units, Window, FAR, MAX_TIME};
-use crate::stats;
 
 /// The most entries that one call removes beyond those that it adds, so that none holds the server
 /// for long.
@@ -60,24 +60,16 @@ pub struct SortedSetLog<'a> {
 }
 
 impl<'a> SortedSetLog<'a> {
-    /// Opens the log at a key; entries up to the cutoff have expired.
-    pub fn open(
-        call: &'a Call<'a>,
-        name: Word<'a>,
-        access: Access,
-        cutoff: Micros,
-    ) -> Result<Self, Error> {
-        let refused = |error| {
-            stats::REFUSED_KEYS.add(1);
-            error
-        };
-        let Value::SortedSet(set) = Key::open(call, name, access).value() else {
-            return Err(refused(Error::WrongType));
-        };
+    /// The log in a set; entries up to the cutoff have expired.
+    ///
+    /// # Errors
+    ///
+    /// `NotALog` when the lowest member is no entry.
+    pub fn open(set: SortedSet<'a>, cutoff: Micros) -> Result<Self, Error> {
         // Mostly one entry has expired, or none.
         let (lowest, next) = set.lowest_past(score(cutoff), 2);
         if !lowest.first().or(next.as_ref()).is_none_or(is_entry) {
-            return Err(refused(Error::NotALog));
+            return Err(Error::NotALog);
         }
         let len = set.len();
         let mut log = Self {
@@ -170,6 +162,16 @@ impl<'a> SortedSetLog<'a> {
         }
     }
 
+    /// The newest entries, at most so many, with a unit each.
+    pub fn newest(&self, count: usize) -> Vec<(Micros, u64)> {
+        let all = (f64::NEG_INFINITY, f64::INFINITY);
+        let members = self.set.members(End::Highest, all.0, all.1, count);
+        members
+            .iter()
+            .map(|member| (time(member.score), 1))
+            .collect()
+    }
+
     /// Leaves entries after a time out of account; false when there are none.
     pub fn leave_out_after(&mut self, horizon: Micros) -> Result<bool, Error> {
         if !self.set.has_above(score(horizon)) {
@@ -181,8 +183,20 @@ impl<'a> SortedSetLog<'a> {
         Ok(true)
     }
 
+    /// Removes what has expired and what was left out, as far as a call may that then adds so many
+    /// entries, and returns the number.
+    pub fn settle(&mut self, adding: u64, changes: &mut Changes) -> u64 {
+        if self.live() == 0 {
+            return self.unlink();
+        }
+        let left_out = self.remove_left_out(changes);
+        let expired = self.remove_oldest(self.expired, adding, changes);
+        self.expired -= expired;
+        left_out + expired
+    }
+
     /// Removes the key with all its entries, and returns their number.
-    pub fn unlink(&mut self) -> u64 {
+    fn unlink(&mut self) -> u64 {
         let removed = self.len;
         if removed > 0 {
             let (call, name) = (self.set.key().call(), self.set.key().name());
@@ -195,9 +209,13 @@ impl<'a> SortedSetLog<'a> {
             self.lowest = Vec::new().into_iter();
             self.oldest_live = None;
             // Whoever listens to events may have made the key anew, of any type.
-            if let Value::SortedSet(set) = Key::open(call, name, Access::Write).value() {
-                self.len = set.len();
-                self.set = set;
+            match Key::open(call, name, Access::Write).value() {
+                Value::Absent(key) => self.set = key.into_sorted_set(),
+                Value::SortedSet(set) => {
+                    self.len = set.len();
+                    self.set = set;
+                }
+                Value::String(..) | Value::Other => {}
             }
         }
         removed
@@ -205,7 +223,7 @@ impl<'a> SortedSetLog<'a> {
 
     /// Removes the entries that were left out, or the newest of them when they are too many, and
     /// returns their number.
-    pub fn remove_left_out(&mut self, changes: &mut Changes) -> u64 {
+    fn remove_left_out(&mut self, changes: &mut Changes) -> u64 {
         let Some(horizon) = self.horizon else {
             return 0;
         };
@@ -226,14 +244,6 @@ impl<'a> SortedSetLog<'a> {
         } else {
             changes.removed_newest(members.len());
         }
-        removed
-    }
-
-    /// Removes expired entries, as far as a call may that then adds so many, and returns their
-    /// number.
-    pub fn remove_expired(&mut self, adding: u64, changes: &mut Changes) -> u64 {
-        let removed = self.remove_oldest(self.expired, adding, changes);
-        self.expired -= removed;
         removed
     }
 
@@ -347,15 +357,8 @@ impl<'a> SortedSetLog<'a> {
         let newest = self
             .newest
             .or_else(|| self.set.end(End::Highest).map(|last| time(last.score)));
-        let leaves_at = window.leaves_at(newest.unwrap_or(0)).max(0);
-        let leaves_at_ms =
-            i64::try_from(leaves_at.unsigned_abs().div_ceil(1_000)).unwrap_or(i64::MAX);
-        let at_ms = leaves_at_ms.max(self.least_expiry);
-        let current = self.set.key().expiry();
-        if current.is_none_or(|current| current < at_ms || (self.lost_newest && current > at_ms)) {
-            self.set.key_mut().set_expiry(at_ms);
-            changes.expires(at_ms);
-        }
+        let at_ms = window.expiry_of(newest.unwrap_or(0)).max(self.least_expiry);
+        expire_key(self.set.key_mut(), at_ms, self.lost_newest, changes);
     }
 
     /// Removes the entries of an id beyond the first `keep` of `units`, and returns their number.

@@ -95,7 +95,10 @@ fn a_server_without_a_needed_command_is_refused(
         "PEXPIREAT",
         "UNLINK",
         "ZCOUNT",
-        "ZRANGE"
+        "ZRANGE",
+        "SET",
+        "APPEND",
+        "SETRANGE"
     )]
     command: &str,
 ) {

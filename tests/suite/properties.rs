@@ -225,9 +225,10 @@ fn answers_under_a_stepping_clock_are_those_of_an_uncapped_log() {
             if allowed || !skip_denied {
                 oracle.record(units.min(most), now);
             }
-            let retry = match allowed {
-                true => 0,
-                false => oracle.retry_after_ms(&rules, units, now),
+            let retry = if allowed {
+                0
+            } else {
+                oracle.retry_after_ms(&rules, units, now)
             };
             let reply = bench.redis.with_info(&line);
             assert_eq!(

@@ -75,7 +75,8 @@ impl Oracle {
     /// Records units at the first run of so many free microseconds.
     pub fn record(&mut self, units: i64, now: i64) {
         let free = |start: &i64| (*start..start + units).all(|at| !self.stamps.contains(&at));
-        let start = (now..).find(free).unwrap();
+        let newest = self.stamps.iter().max().map_or(now, |newest| newest + 1);
+        let start = (now..newest.max(now)).find(free).unwrap_or(newest.max(now));
         self.stamps.extend(start..start + units);
     }
 
