@@ -25,15 +25,9 @@ pub struct Attempt {
 
 /// `limit window [limit window ...] [COST units] [PACKED] [SKIPDENIED] [WITHINFO]`
 ///
-/// An argument that begins with a letter ends the list of rules.
 pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> {
     let mut args = args.peekable();
-    let mut rules = Rules::new(rule(&mut args)?);
-    while args.peek().is_some_and(|arg| !begins_with_letter(arg)) {
-        if !rules.push(rule(&mut args)?) {
-            return Err(Error::TooManyRules);
-        }
-    }
+    let rules = rules(&mut args)?;
     let (mut units, mut packed, mut skip_denied, mut with_info) = (None, false, false, false);
     while let Some(option) = args.next() {
         if option.eq_ignore_ascii_case(b"COST") && units.is_none() {
@@ -70,6 +64,101 @@ pub fn peek<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> 
             Ok(attempt)
         }
     })
+}
+
+/// The arguments of RESERVE after the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The rules that must all hold.
+    pub rules: Rules,
+    /// What the attempt consumes.
+    pub units: Units,
+    /// How long the attempt waits at most.
+    pub max_wait: Micros,
+}
+
+/// `limit window [limit window ...] [COST units] [MAXWAIT seconds]`
+pub fn reserve<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Reservation, Error> {
+    let mut args = args.peekable();
+    let rules = rules(&mut args)?;
+    let longest = rules.longest_window().micros();
+    let (mut units, mut max_wait) = (None, None);
+    while let Some(option) = args.next() {
+        if option.eq_ignore_ascii_case(b"COST") && units.is_none() {
+            units = Some(cost(&mut args)?);
+        } else if option.eq_ignore_ascii_case(b"MAXWAIT") && max_wait.is_none() {
+            let wait = seconds(args.next().ok_or(Error::Syntax)?);
+            max_wait = Some(wait.filter(|wait| *wait <= longest).ok_or(Error::MaxWait)?);
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    Ok(Reservation {
+        rules,
+        units: units.unwrap_or(Units::ONE),
+        max_wait: max_wait.unwrap_or(longest),
+    })
+}
+
+/// What a CHECKALL asks of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The position of the key among the words.
+    pub key: usize,
+    /// The rules of its rows, in the order given.
+    pub rules: Rules,
+    /// What the call consumes there.
+    pub units: Units,
+}
+
+/// The arguments of CHECKALL, key by key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// What is asked of each key.
+    pub keys: Vec<Share>,
+    /// Of each row, in the order given, the index of its key.
+    pub rows: Vec<usize>,
+}
+
+/// `key limit window units [key limit window units ...]`
+pub fn check_all<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Shares, Error> {
+    let words: Vec<&[u8]> = args.collect();
+    let (rows, rest) = words.as_chunks();
+    if rows.is_empty() || !rest.is_empty() {
+        return Err(Error::WrongArity);
+    }
+    let mut shares = Shares {
+        keys: Vec::new(),
+        rows: Vec::new(),
+    };
+    let mut names: Vec<&[u8]> = Vec::new();
+    for (position, [key, limit, window, units]) in (1..).step_by(4).zip(rows) {
+        if shares.rows.len() == Rules::MAX {
+            return Err(Error::TooManyRows);
+        }
+        let rule = rule(&mut [*limit, *window].into_iter())?;
+        let units = integer(units).and_then(Units::new).ok_or(Error::Units)?;
+        let index = names.iter().position(|name| name == key);
+        if let Some(share) = index.and_then(|index| shares.keys.get_mut(index)) {
+            if share.units != units {
+                return Err(Error::UnitsDiffer);
+            }
+            if !share.rules.push(rule) {
+                return Err(Error::TooManyRules);
+            }
+        } else {
+            names.push(key);
+            shares.keys.push(Share {
+                key: position,
+                rules: Rules::new(rule),
+                units,
+            });
+        }
+        shares
+            .rows
+            .push(index.unwrap_or(names.len().saturating_sub(1)));
+    }
+    Ok(shares)
 }
 
 /// `[COUNT n]`: how many entries to show.
@@ -120,6 +209,19 @@ pub fn refund<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> Result<Refund, Er
         return Err(Error::Keep);
     }
     Ok(Refund { id, units, keep })
+}
+
+/// `limit window [limit window ...]`, up to a word that begins with a letter.
+fn rules<'a>(
+    args: &mut std::iter::Peekable<impl Iterator<Item = &'a [u8]>>,
+) -> Result<Rules, Error> {
+    let mut rules = Rules::new(rule(args)?);
+    while args.peek().is_some_and(|arg| !begins_with_letter(arg)) {
+        if !rules.push(rule(args)?) {
+            return Err(Error::TooManyRules);
+        }
+    }
+    Ok(rules)
 }
 
 fn rule<'a>(args: &mut impl Iterator<Item = &'a [u8]>) -> Result<Rule, Error> {

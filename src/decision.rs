@@ -94,6 +94,67 @@ pub fn decide(
     Ok(outcome == Outcome::Allowed)
 }
 
+/// The turn of an attempt that would rather wait than be denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It can be had: this is its time.
+    Granted(Micros),
+    /// It would come at this time, later than the attempt wants to wait.
+    Later(Micros),
+    /// The attempt's units exceed a limit.
+    Never,
+}
+
+/// The turn of an attempt: the earliest time at which it is allowed, behind everybody who has a turn.
+///
+/// A turn beyond `max_wait` is a denial for lack of room, before which impossible entries are left
+/// out, as in `decide`.
+pub fn reserve(
+    log: &mut impl View,
+    rules: &Rules,
+    units: Units,
+    now: Micros,
+    max_wait: Micros,
+) -> Result<Turn, Error> {
+    let horizon = rules.longest_window().horizon(now, log.entries());
+    let mut turn = earliest(log, rules, units, now)?;
+    if turn.is_some_and(|turn| turn > now + max_wait) && log.leave_out_after(horizon)? {
+        turn = earliest(log, rules, units, now)?;
+    }
+    Ok(match turn {
+        Some(turn) if turn <= now + max_wait => Turn::Granted(turn),
+        Some(turn) => Turn::Later(turn),
+        None => Turn::Never,
+    })
+}
+
+/// The latest of: now, the newest unit's time, and for each rule the time at which the unit leaves
+/// that would have to.
+fn earliest(
+    log: &impl View,
+    rules: &Rules,
+    units: Units,
+    now: Micros,
+) -> Result<Option<Micros>, Error> {
+    let mut turn = log.nth_newest(0)?.map_or(now, |newest| newest.max(now));
+    for rule in rules.iter() {
+        match rule.judge(log.live(), units) {
+            Verdict::Allowed => {}
+            Verdict::DeniedBy(rank) => {
+                let entry = log.nth_newest(rank)?;
+                turn = turn.max(entry.map_or(now, |entry| rule.window.leaves_at(entry)));
+            }
+            Verdict::Never => return Ok(None),
+        }
+    }
+    Ok(Some(turn))
+}
+
+/// The time until a moment, rounded up.
+pub fn wait_until(moment: Micros, now: Micros) -> Wait {
+    Wait::Ms((moment - now).max(0).unsigned_abs().div_ceil(1_000))
+}
+
 /// Without counting: a rule has no room exactly when the unit that would have to leave is live.
 fn judge_all(log: &impl View, rules: &Rules, units: Units, now: Micros) -> Result<Outcome, Error> {
     let longest = rules.longest_window();
@@ -183,8 +244,7 @@ impl Rule {
 
     /// The time until an entry leaves the window; 0 when it has.
     pub fn wait_for(self, entry: Micros, now: Micros) -> Wait {
-        let wait = self.window.leaves_at(entry) - now;
-        Wait::Ms(wait.max(0).unsigned_abs().div_ceil(1_000))
+        wait_until(self.window.leaves_at(entry), now)
     }
 }
 

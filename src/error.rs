@@ -24,6 +24,16 @@ pub enum Error {
     TooManyRules,
     /// A COUNT of ENTRIES that is not an integer from 1 to 1000000.
     Count,
+    /// The units of a row of CHECKALL, not an integer from 1 to 1000000000.
+    Units,
+    /// A ninth row of CHECKALL.
+    TooManyRows,
+    /// Rows of CHECKALL with one key and different units.
+    UnitsDiffer,
+    /// A MAXWAIT that is not decimal seconds from 0 to the longest window.
+    MaxWait,
+    /// RESERVE of a key whose log is a sorted set.
+    TurnsNeedPacked,
     /// An unknown, repeated or cut-off option.
     Syntax,
     /// The key holds something other than a log's type.
@@ -49,6 +59,13 @@ impl Error {
             Self::Keep => c"ERR keep must be an integer between 0 and the cost",
             Self::TooManyRules => c"ERR at most 8 limit and window pairs",
             Self::Count => c"ERR count must be an integer between 1 and 1000000",
+            Self::Units => c"ERR units must be an integer between 1 and 1000000000",
+            Self::TooManyRows => c"ERR at most 8 rows",
+            Self::UnitsDiffer => c"ERR rows of one key differ in their units",
+            Self::MaxWait => {
+                c"ERR maxwait is not a number of seconds between 0 and the longest window"
+            }
+            Self::TurnsNeedPacked => c"ERR turns need a packed log",
             Self::Syntax => c"ERR syntax error",
             Self::WrongType => c"WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::NotALog => c"ERR key holds a sorted set that is not a slidewin log",

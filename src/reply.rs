@@ -21,9 +21,29 @@ pub fn entries(entries: &[(Micros, u64)]) -> Reply {
 }
 
 /// The WITHINFO array: allowed, then limit, remaining, `retry_after_ms`, `reset_after_ms`,
-/// `full_after_ms` and used of the binding rule, and the id, 0 when there is none;
-/// with two rules or more a ninth element, `rules`.
+/// `full_after_ms` and used of the binding rule, and the id, 0 when there is none; with two rules or
+/// more a ninth element, `rules`.
 pub fn info(allowed: bool, statuses: &[Status], id: Micros) -> Reply {
+    let mut fields = eight(allowed, statuses, id);
+    if statuses.len() > 1 {
+        fields.push(rules(statuses));
+    }
+    Reply::Array(fields)
+}
+
+/// The same with `rules` in any case: a row each of a CHECKALL.
+pub fn info_of_rows(allowed: bool, statuses: &[Status], id: Micros) -> Reply {
+    let mut fields = eight(allowed, statuses, id);
+    fields.push(rules(statuses));
+    Reply::Array(fields)
+}
+
+/// Granted, `wait_ms` and the id, 0 when there is none.
+pub fn turn(granted: bool, wait_ms: Wait, id: Micros) -> Reply {
+    Reply::Array(vec![verdict(granted), wait(wait_ms), Reply::Integer(id)])
+}
+
+fn eight(allowed: bool, statuses: &[Status], id: Micros) -> Vec<Reply> {
     let mut fields = vec![verdict(allowed)];
     if let Some(binding) = binding(statuses, allowed) {
         fields.extend([
@@ -36,10 +56,7 @@ pub fn info(allowed: bool, statuses: &[Status], id: Micros) -> Reply {
         ]);
     }
     fields.push(Reply::Integer(id));
-    if statuses.len() > 1 {
-        fields.push(rules(statuses));
-    }
-    Reply::Array(fields)
+    fields
 }
 
 /// An array for each rule, in the order given: limit, `window_ms`, used, remaining,

@@ -81,6 +81,11 @@ impl Units {
         (1..=Self::MAX).contains(&units).then_some(Self(units))
     }
 
+    /// As many, but no more than a number that is not 0.
+    pub fn at_most(self, most: u64) -> Self {
+        Self(u32::try_from(most).unwrap_or(u32::MAX).min(self.0))
+    }
+
     /// The number of units.
     pub fn get(self) -> u64 {
         u64::from(self.0)

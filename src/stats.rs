@@ -21,28 +21,34 @@ impl Counter {
     }
 }
 
-/// CHECKs that answered 1.
+/// CHECKs and CHECKALLs that answered 1.
 pub static ALLOWED: Counter = Counter::new();
-/// CHECKs that answered 0.
+/// CHECKs and CHECKALLs that answered 0.
 pub static DENIED: Counter = Counter::new();
+/// RESERVEs that got a turn.
+pub static RESERVATIONS: Counter = Counter::new();
+/// RESERVEs that got none.
+pub static TURNED_AWAY: Counter = Counter::new();
 /// PEEKs answered.
 pub static PEEKS: Counter = Counter::new();
-/// Entries that REFUND removed.
+/// Units that REFUND took back.
 pub static REFUNDED: Counter = Counter::new();
-/// Entries that CHECK added.
+/// Units recorded.
 pub static RECORDED: Counter = Counter::new();
-/// Entries that CHECK removed: they had run out, or were more than the limit.
+/// Units removed or forgotten: they had run out, were more than the limit, or impossible.
 pub static TRIMMED: Counter = Counter::new();
-/// Calls refused because the key holds another type, or a sorted set that is not a log.
+/// Calls refused because the key holds another type, or somebody else's string or sorted set.
 pub static REFUSED_KEYS: Counter = Counter::new();
 
 /// The fields in the order shown.
-pub fn snapshot() -> [(&'static CStr, u64); 8] {
+pub fn snapshot() -> [(&'static CStr, u64); 10] {
     let (allowed, denied) = (ALLOWED.get(), DENIED.get());
     [
         (c"checks", allowed.wrapping_add(denied)),
         (c"allowed", allowed),
         (c"denied", denied),
+        (c"reservations", RESERVATIONS.get()),
+        (c"turned_away", TURNED_AWAY.get()),
         (c"peeks", PEEKS.get()),
         (c"refunded", REFUNDED.get()),
         (c"recorded", RECORDED.get()),

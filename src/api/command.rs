@@ -34,7 +34,9 @@ pub struct Spec {
     pub since: &'static CStr,
     /// The least number of words, negated, as Redis counts them.
     pub arity: c_int,
-    /// What the command does to its key.
+    /// Where the command's keys stand.
+    pub keys: Keys,
+    /// What the command does to its keys.
     pub key_flags: Flags,
     /// The ACL categories, separated by spaces.
     pub acl_categories: &'static CStr,
@@ -42,7 +44,16 @@ pub struct Spec {
     pub arguments: &'static [Argument],
 }
 
-/// What a command does to its key, as key specifications say it.
+/// Where the keys of a command stand among its words.
+#[derive(Clone, Copy)]
+pub enum Keys {
+    /// After the name.
+    First,
+    /// After the name, and so many words further each.
+    Every(c_int),
+}
+
+/// What a command does to its keys, as key specifications say it.
 #[derive(Clone, Copy)]
 pub struct Flags(u64);
 
@@ -228,10 +239,14 @@ fn registered<C: Command>(ctx: *mut raw::RedisModuleCtx) -> Option<()> {
     let spec = C::SPEC;
     let done = |status: c_int| (status == raw::Status::Ok as c_int).then_some(());
     let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
+    let (last, step) = match spec.keys {
+        Keys::First => (1, 1),
+        Keys::Every(step) => (-1, step),
+    };
     let create = required!(RedisModule_CreateCommand);
     // SAFETY: called while the module is loaded; name and flags are NUL-terminated, and the server
     // copies them. It calls `enter` with what `enter` asks for.
-    done(unsafe { create(ctx, name, Some(enter::<C>), flags, 1, 1, 1) })?;
+    done(unsafe { create(ctx, name, Some(enter::<C>), flags, 1, last, step) })?;
     // SAFETY: an optional function of the table (see the essay of `api`).
     let Some(get_command) = (unsafe { raw::RedisModule_GetCommand }) else {
         return Some(());
@@ -257,8 +272,9 @@ fn registered<C: Command>(ctx: *mut raw::RedisModuleCtx) -> Option<()> {
     key.bs.index.pos = 1;
     key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
     key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-        lastkey: 0,
-        keystep: 1,
+        // Counted from the first key, or from the last word.
+        lastkey: if last < 0 { last } else { 0 },
+        keystep: step,
         limit: 0,
     };
     let mut keys = [key, end];

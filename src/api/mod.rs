@@ -29,7 +29,7 @@ mod set;
 mod string;
 
 pub use bytes::Bytes;
-pub use command::{register, Argument, Call, Command, Flags, Reply, Shape, Spec};
+pub use command::{register, Argument, Call, Command, Flags, Keys, Reply, Shape, Spec};
 pub use effect::{notify, replicate, signal_modified, Effect, Event};
 pub use key::{Access, Key, Value};
 pub(crate) use load::door;

@@ -1,5 +1,5 @@
 use super::{answer, COST, KEY, RULE, WITHINFO};
-use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
+use crate::api::{self, Argument, Call, Command, Flags, Keys, Reply, Shape, Spec};
 use crate::args;
 use crate::decision::decide;
 use crate::error::Error;
@@ -23,6 +23,7 @@ impl Command for Check {
         complexity: c"O(log(N)+M) with N being the number of entries in the log and M the number of entries added and removed.",
         since: c"0.1.0",
         arity: -4,
+        keys: Keys::First,
         key_flags: Flags::UPDATE,
         acl_categories: c"write sortedset string fast",
         arguments: &[
@@ -53,7 +54,8 @@ impl Command for Check {
         log.settle(if counts { units.get() } else { 0 });
         let mut id = 0;
         if allowed {
-            id = log.record(now, units, window)?;
+            id = log.free_from(now, units, window)?;
+            log.record(id, units)?;
         } else if counts {
             log.record_denied(now, units, most, window)?;
         }

@@ -1,5 +1,5 @@
 use super::KEY;
-use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
+use crate::api::{self, Argument, Call, Command, Flags, Keys, Reply, Shape, Spec};
 use crate::args;
 use crate::error::Error;
 use crate::log::{Log, Moment};
@@ -22,6 +22,7 @@ impl Command for Entries {
         complexity: c"O(N) with N being the number of entries in the log.",
         since: c"0.1.0",
         arity: -2,
+        keys: Keys::First,
         key_flags: Flags::READ,
         acl_categories: c"read sortedset string slow",
         arguments: &[KEY, Argument::option(c"count", Shape::Integer, c"COUNT")],

@@ -3,9 +3,11 @@
 //! A command is a file of its own here, with its specification, and a line of `register`.
 
 mod check;
+mod checkall;
 mod entries;
 mod peek;
 mod refund;
+mod reserve;
 
 use crate::api::{self, Argument, Loading, Reply, Shape};
 use crate::args::Attempt;
@@ -17,9 +19,11 @@ use crate::rule::Micros;
 /// Registers every command.
 pub fn register(server: &Loading) -> Result<(), String> {
     api::register::<check::Check>(server)?;
+    api::register::<checkall::CheckAll>(server)?;
     api::register::<entries::Entries>(server)?;
     api::register::<peek::Peek>(server)?;
     api::register::<refund::Refund>(server)?;
+    api::register::<reserve::Reserve>(server)?;
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 use super::{answer, COST, KEY, RULE, WITHINFO};
-use crate::api::{self, Call, Command, Flags, Reply, Spec};
+use crate::api::{self, Call, Command, Flags, Keys, Reply, Spec};
 use crate::args;
 use crate::decision::decide;
 use crate::error::Error;
@@ -22,6 +22,7 @@ impl Command for Peek {
         complexity: c"O(log(N)) with N being the number of entries in the log.",
         since: c"0.1.0",
         arity: -4,
+        keys: Keys::First,
         key_flags: Flags::READ,
         acl_categories: c"read sortedset string fast",
         arguments: &[KEY, RULE, COST, WITHINFO],

@@ -1,5 +1,5 @@
 use super::{COST, KEY};
-use crate::api::{self, Argument, Call, Command, Flags, Reply, Shape, Spec};
+use crate::api::{self, Argument, Call, Command, Flags, Keys, Reply, Shape, Spec};
 use crate::args;
 use crate::error::Error;
 use crate::log::{Form, LogMut, Moment};
@@ -24,6 +24,7 @@ impl Command for Refund {
         complexity: c"O(log(N)+M*log(N)) with N being the number of entries in the log and M the number of entries removed.",
         since: c"0.1.0",
         arity: -3,
+        keys: Keys::First,
         key_flags: Flags::DELETE,
         acl_categories: c"write sortedset string fast",
         arguments: &[

@@ -223,15 +223,49 @@ impl<'a> LogMut<'a> {
     /// Removes what has expired and what was left out, as far as a call may that then adds so many
     /// units; the rest stays out of account.
     pub fn settle(&mut self, adding: u64) {
-        self.removed += match &mut self.log.0 {
+        let removed = match &mut self.log.0 {
             Stored::SortedSet(log) => log.settle(adding, &mut self.changes),
             Stored::Packed(log) => log.settle(),
         };
+        self.removed = self.removed.saturating_add(removed);
     }
 
-    /// Records units at the first free microseconds from `now` on, and returns their id.
-    pub fn record(&mut self, now: Micros, units: Units, window: Window) -> Result<Micros, Error> {
-        self.add(now, units.get(), window)
+    /// The first of the free microseconds that a call of so many units takes, from a time on: the id
+    /// that it gets.
+    ///
+    /// `longest` tells what is impossible, for where free ones are hard to find in a sorted set.
+    pub fn free_from(
+        &mut self,
+        time: Micros,
+        units: Units,
+        longest: Window,
+    ) -> Result<Micros, Error> {
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => {
+                let horizon = longest.horizon(time, log.entries());
+                log.free_run(time, units.get(), horizon)
+            }
+            Stored::Packed(log) => Ok(log.free_from(time)),
+        }
+    }
+
+    /// The microsecond after the newest entry that is not impossible, or `now` if that is later.
+    pub fn after_newest(&self, now: Micros, longest: Window) -> Micros {
+        let horizon = longest.horizon(now, self.log.entries());
+        let newest = match &self.log.0 {
+            Stored::SortedSet(log) => log.newest_up_to(horizon),
+            Stored::Packed(log) => log.newest_up_to(horizon),
+        };
+        newest.map_or(now, |newest| now.max(newest + 1))
+    }
+
+    /// Records units at an id that is free.
+    pub fn record(&mut self, id: Micros, units: Units) -> Result<(), Error> {
+        self.recorded += units.get();
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => log.add(id, units.get(), &mut self.changes),
+            Stored::Packed(log) => log.add(id, units.get()),
+        }
     }
 
     /// Records a denied attempt among the newest `most` units, `most` not being 0.
@@ -244,37 +278,23 @@ impl<'a> LogMut<'a> {
         now: Micros,
         units: Units,
         most: u64,
-        window: Window,
+        longest: Window,
     ) -> Result<(), Error> {
-        let units = units.get().min(most);
+        let units = units.at_most(most);
         let ahead = self.log.live_after(now)?;
         if self.form() == Form::SortedSet && ahead >= most {
             return Ok(());
         }
-        let past = self.log.live() - ahead;
-        let surplus = past.saturating_sub(most - units);
-        self.removed += match &mut self.log.0 {
-            Stored::SortedSet(log) => log.make_room(surplus, units, &mut self.changes),
+        // Totals of a packed log that somebody wrote may make no sense.
+        let past = self.log.live().saturating_sub(ahead);
+        let surplus = past.saturating_sub(most - units.get());
+        let removed = match &mut self.log.0 {
+            Stored::SortedSet(log) => log.make_room(surplus, units.get(), &mut self.changes),
             Stored::Packed(log) => log.make_room(surplus),
         };
-        self.add(now, units, window).map(|_| ())
-    }
-
-    fn add(&mut self, now: Micros, units: u64, window: Window) -> Result<Micros, Error> {
-        let id = match &mut self.log.0 {
-            Stored::SortedSet(log) => {
-                let id = log.free_run(now, units, window.horizon(now, log.entries()))?;
-                log.add(id, units, &mut self.changes)?;
-                id
-            }
-            Stored::Packed(log) => {
-                let id = log.free_from(now);
-                log.add(id, units)?;
-                id
-            }
-        };
-        self.recorded += units;
-        Ok(id)
+        self.removed = self.removed.saturating_add(removed);
+        let id = self.free_from(now, units, longest)?;
+        self.record(id, units)
     }
 
     /// Lets the key expire when its newest entry is out of a window, unless it lives longer by
@@ -298,6 +318,23 @@ impl<'a> LogMut<'a> {
         }
     }
 
+    /// Whether nothing in the log counts any more, so that `settle` removes the key and says so at
+    /// once, which it may do only while no other key is open.
+    pub fn is_spent(&self) -> bool {
+        match &self.log.0 {
+            Stored::SortedSet(log) => log.is_spent(),
+            Stored::Packed(log) => log.is_spent(),
+        }
+    }
+
+    /// Closes the key: no more can be read or changed.
+    pub fn close(&mut self) {
+        match &mut self.log.0 {
+            Stored::SortedSet(log) => log.close(),
+            Stored::Packed(log) => log.close(&mut self.changes),
+        }
+    }
+
     /// Replicates and announces the changes.
     pub fn publish(self) {
         drop(self);
@@ -308,10 +345,7 @@ impl Drop for LogMut<'_> {
     fn drop(&mut self) {
         // On every way out of a call, even after a defect: what was changed is told. First the key is
         // closed, for a listener of another module may change it.
-        match &mut self.log.0 {
-            Stored::SortedSet(log) => log.close(),
-            Stored::Packed(log) => log.close(&mut self.changes),
-        }
+        self.close();
         std::mem::take(&mut self.changes).publish(self.call, self.name);
     }
 }

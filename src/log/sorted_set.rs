@@ -183,10 +183,15 @@ impl<'a> SortedSetLog<'a> {
         Ok(true)
     }
 
+    /// Whether there are entries, none of which counts.
+    pub fn is_spent(&self) -> bool {
+        self.len > 0 && self.live() == 0
+    }
+
     /// Removes what has expired and what was left out, as far as a call may that then adds so many
     /// entries, and returns the number.
     pub fn settle(&mut self, adding: u64, changes: &mut Changes) -> u64 {
-        if self.live() == 0 {
+        if self.is_spent() {
             return self.unlink();
         }
         let left_out = self.remove_left_out(changes);
@@ -197,26 +202,24 @@ impl<'a> SortedSetLog<'a> {
 
     /// Removes the key with all its entries, and returns their number.
     fn unlink(&mut self) -> u64 {
-        let removed = self.len;
-        if removed > 0 {
-            let (call, name) = (self.set.key().call(), self.set.key().name());
-            self.set.key_mut().unlink();
-            self.close();
-            publish_unlink(call, name);
-            self.len = 0;
-            self.expired = 0;
-            self.left_out = 0;
-            self.lowest = Vec::new().into_iter();
-            self.oldest_live = None;
-            // Whoever listens to events may have made the key anew, of any type.
-            match Key::open(call, name, Access::Write).value() {
-                Value::Absent(key) => self.set = key.into_sorted_set(),
-                Value::SortedSet(set) => {
-                    self.len = set.len();
-                    self.set = set;
-                }
-                Value::String(..) | Value::Other => {}
+        let (call, name) = (self.set.key().call(), self.set.key().name());
+        self.set.key_mut().unlink();
+        self.close();
+        publish_unlink(call, name);
+        let removed = std::mem::take(&mut self.len);
+        self.expired = 0;
+        self.left_out = 0;
+        self.horizon = None;
+        self.lowest = Vec::new().into_iter();
+        self.oldest_live = None;
+        // Whoever listens to events may have made the key anew, of any type.
+        match Key::open(call, name, Access::Write).value() {
+            Value::Absent(key) => self.set = key.into_sorted_set(),
+            Value::SortedSet(set) => {
+                self.len = set.len();
+                self.set = set;
             }
+            Value::String(..) | Value::Other => {}
         }
         removed
     }
@@ -312,12 +315,9 @@ impl<'a> SortedSetLog<'a> {
             gaps += u32::from(taken > start);
             start = self.free_after(taken)?;
         }
-        let up_to_horizon = self
-            .set
-            .members(End::Highest, f64::NEG_INFINITY, score(horizon), 1);
-        let after = up_to_horizon
-            .first()
-            .map_or(now, |last| time(last.score) + 1);
+        let after = self
+            .newest_up_to(horizon)
+            .map_or(now, |last| now.max(last + 1));
         if self
             .first_from(after)
             .is_some_and(|taken| taken < after + units)
@@ -325,6 +325,13 @@ impl<'a> SortedSetLog<'a> {
             return Ok(newest + 1);
         }
         Ok(after)
+    }
+
+    /// The time of the newest entry up to a time.
+    pub fn newest_up_to(&self, time_limit: Micros) -> Option<Micros> {
+        let max = score(time_limit);
+        let newest = self.set.members(End::Highest, f64::NEG_INFINITY, max, 1);
+        newest.first().map(|member| time(member.score))
     }
 
     /// Adds so many entries from an id on.

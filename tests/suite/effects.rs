@@ -5,7 +5,7 @@ use crate::support::{is_redis_6, Client, Server, Settings, NOW, SECOND};
 use rstest::rstest;
 use std::fs;
 
-fn persistent() -> Server {
+pub fn persistent() -> Server {
     Settings::new()
         .stopped_at(NOW)
         .options("--appendonly yes --appendfsync always")
@@ -14,7 +14,7 @@ fn persistent() -> Server {
 
 /// The commands that a call appends to the file. (Redis 6 wraps even a single one of a module in a
 /// transaction.)
-fn appended(server: &Server, redis: &mut Client, line: &str) -> Vec<String> {
+pub fn appended(server: &Server, redis: &mut Client, line: &str) -> Vec<String> {
     let before = server.append_only_file().len();
     redis.run::<redis::Value>(line);
     let mut commands = server.append_only_file().split_off(before);
@@ -232,7 +232,7 @@ fn events_of_a_log_that_had_run_out_are_in_order() {
 }
 
 /// The keyspace events that something causes, each with its key.
-fn events<T>(server: &Server, cause: impl FnOnce() -> T) -> Vec<String> {
+pub fn events<T>(server: &Server, cause: impl FnOnce() -> T) -> Vec<String> {
     let mut redis = server.connect();
     let classes = if is_redis_6() { "KA" } else { "KAn" };
     redis.run::<()>(&format!("CONFIG SET notify-keyspace-events {classes}"));

@@ -6,7 +6,8 @@ use rstest::rstest;
 
 const LIMIT: &str = "ERR limit is not an integer or out of range";
 const WINDOW: &str = "ERR window is not a number of seconds between 0.001 and 315360000";
-const COST: &str = "ERR cost must be an integer between 1 and 1000";
+const COST: &str = "ERR cost must be an integer between 1 and 1000000000";
+const PACKED: &str = "ERR cost above 1000 needs a packed log";
 const ID: &str = "ERR id is not an integer or out of range";
 const KEEP: &str = "ERR keep must be an integer between 0 and the cost";
 const RULES: &str = "ERR at most 8 limit and window pairs";
@@ -15,6 +16,8 @@ const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong ki
 const NOT_A_LOG: &str = "ERR key holds a sorted set that is not a slidewin log";
 const CHECK_ARITY: &str = "ERR wrong number of arguments for 'slidewin.check' command";
 const PEEK_ARITY: &str = "ERR wrong number of arguments for 'slidewin.peek' command";
+const UNITS: &str = "ERR units must be an integer between 1 and 1000000000";
+const ALL_ARITY: &str = "ERR wrong number of arguments for 'slidewin.checkall' command";
 const REFUND_ARITY: &str = "ERR wrong number of arguments for 'slidewin.refund' command";
 
 /// Asserts that a call is refused, on an absent key and on a log, and changes neither.
@@ -157,7 +160,18 @@ fn a_wrong_further_rule(#[case] line: &str, #[case] error: &str) {
 /// Case 44 among them.
 #[rstest]
 fn a_wrong_cost(
-    #[values("0", "1001", "-1", "+1", "01", "1.0", "", "abc", "9223372036854775808")] cost: &str,
+    #[values(
+        "0",
+        "1000000001",
+        "-1",
+        "+1",
+        "01",
+        "1.0",
+        "",
+        "abc",
+        "9223372036854775808"
+    )]
+    cost: &str,
 ) {
     assert_refused(&format!("SLIDEWIN.CHECK KEY 5 60 COST {cost}"), COST);
     assert_refused(&format!("SLIDEWIN.PEEK KEY 5 60 COST {cost}"), COST);
@@ -179,11 +193,37 @@ fn a_wrong_id(
 #[case("KEEP 2", KEEP)]
 #[case("KEEP 2 COST 1", KEEP)]
 #[case("COST 5 KEEP 6", KEEP)]
-#[case("KEEP 9223372036854775807 COST 1000", KEEP)]
+#[case("KEEP 9223372036854775807 COST 1000000000", KEEP)]
 #[case("KEEP 2 COST 0", COST)]
 #[case("KEEP 2 NOSUCH", SYNTAX)]
 fn a_wrong_keep(#[case] options: &str, #[case] error: &str) {
     assert_refused(&format!("SLIDEWIN.REFUND KEY 7 {options}"), error);
+}
+
+/// A cost that would be more than 1,000 entries, on a sorted set or a key that would be one.
+#[rstest]
+#[case("SLIDEWIN.CHECK KEY 9000 60 COST 1001")]
+#[case("SLIDEWIN.CHECK KEY 9000 60 COST 1000000000 SKIPDENIED")]
+fn a_cost_that_needs_a_packed_log(#[case] line: &str) {
+    assert_refused(line, PACKED);
+}
+
+#[test]
+fn a_cost_that_the_keys_own_form_does_not_take() {
+    let server = Server::with_stopped_clock();
+    let mut redis = server.connect();
+    redis.int("SLIDEWIN.CHECK k 3 60");
+    let before = state(&mut redis, "k");
+    for line in [
+        "SLIDEWIN.CHECK k 9000 60 COST 1001 PACKED",
+        "SLIDEWIN.REFUND k 1700000000000000 COST 1001",
+        "SLIDEWIN.CHECKALL new 9000 60 1001 k 9000 60 1001",
+    ] {
+        assert_eq!(redis.error(line), PACKED, "{line}");
+    }
+    assert_eq!(redis.int("SLIDEWIN.REFUND absent 7 COST 1001"), 0);
+    assert_eq!(state(&mut redis, "k"), before);
+    assert_eq!(redis.int("DBSIZE"), 1);
 }
 
 #[rstest]
@@ -196,7 +236,17 @@ fn a_wrong_keep(#[case] options: &str, #[case] error: &str) {
 #[case("SLIDEWIN.CHECK KEY 5 60 COST 1 5 60")]
 #[case("SLIDEWIN.CHECK KEY 5 60 WITHINFO ")]
 #[case("SLIDEWIN.CHECK KEY 5 60 nan 60")]
+#[case("SLIDEWIN.CHECK KEY 5 60 PACKED PACKED")]
 #[case("SLIDEWIN.PEEK KEY 5 60 SKIPDENIED")]
+#[case("SLIDEWIN.PEEK KEY 5 60 PACKED")]
+#[case("SLIDEWIN.ENTRIES KEY COUNT")]
+#[case("SLIDEWIN.ENTRIES KEY COUNTS 1")]
+#[case("SLIDEWIN.ENTRIES KEY COUNT 1 1")]
+#[case("SLIDEWIN.RESERVE KEY 5 60 MAXWAIT")]
+#[case("SLIDEWIN.RESERVE KEY 5 60 MAXWAIT 1 MAXWAIT 1")]
+#[case("SLIDEWIN.RESERVE KEY 5 60 COST 1 COST 1")]
+#[case("SLIDEWIN.RESERVE KEY 5 60 WITHINFO")]
+#[case("SLIDEWIN.RESERVE KEY 5 60 PACKED")]
 #[case("SLIDEWIN.REFUND KEY 7 COST")]
 #[case("SLIDEWIN.REFUND KEY 7 KEEP")]
 #[case("SLIDEWIN.REFUND KEY 7 1")]
@@ -213,6 +263,10 @@ fn an_unknown_repeated_or_cut_off_option(#[case] line: &str) {
 fn a_key_of_another_type(
     #[values(
         "SET k hello",
+        "SET k slidewin",
+        "SET k slidewin000000001",
+        "SET k Slidewin00000000",
+        "SET k 1234567890123456",
         "LPUSH k a",
         "HSET k f v",
         "SADD k a",
@@ -223,7 +277,11 @@ fn a_key_of_another_type(
     #[values(
         "SLIDEWIN.CHECK k 10 60",
         "SLIDEWIN.PEEK k 10 60",
-        "SLIDEWIN.REFUND k 7"
+        "SLIDEWIN.REFUND k 7",
+        "SLIDEWIN.CHECK k 10 60 PACKED",
+        "SLIDEWIN.ENTRIES k",
+        "SLIDEWIN.RESERVE k 10 60",
+        "SLIDEWIN.CHECKALL new 10 60 1 k 10 60 1"
     )]
     line: &str,
 ) {
@@ -280,6 +338,71 @@ fn a_log_in_seconds_has_run_out() {
     redis.seed("k", [1_700_000_000, 1_700_000_001]);
     assert_eq!(redis.int("SLIDEWIN.CHECK k 1 60"), 1);
     assert_eq!(redis.entries("k"), [NOW]);
+}
+
+#[rstest]
+fn a_wrong_count(#[values("0", "1000001", "-1", "x", "")] count: &str) {
+    let error = "ERR count must be an integer between 1 and 1000000";
+    assert_refused(&format!("SLIDEWIN.ENTRIES KEY COUNT {count}"), error);
+}
+
+#[rstest]
+fn a_wrong_maxwait(
+    #[values("60.000001", "-1", "x", "", "inf", "1e3", ".5", "99999999999999")] wait: &str,
+) {
+    let error = "ERR maxwait is not a number of seconds between 0 and the longest window";
+    assert_refused(
+        &format!("SLIDEWIN.RESERVE KEY 5 60 3 1 MAXWAIT {wait}"),
+        error,
+    );
+}
+
+#[test]
+fn a_turn_on_a_sorted_set() {
+    let server = Server::with_stopped_clock();
+    let mut redis = server.connect();
+    redis.int("SLIDEWIN.CHECK k 3 60");
+    let before = state(&mut redis, "k");
+    assert_eq!(
+        redis.error("SLIDEWIN.RESERVE k 3 60"),
+        "ERR turns need a packed log"
+    );
+    assert_eq!(state(&mut redis, "k"), before);
+}
+
+/// A row of CHECKALL after a good one, which it takes down with it.
+#[rstest]
+#[case("other x 60 1", LIMIT)]
+#[case("other 1 0 1", WINDOW)]
+#[case("other 1 60 0", UNITS)]
+#[case("other 1 60 1000000001", UNITS)]
+#[case("other 1 60 1.0", UNITS)]
+#[case("KEY 1 60 2", "ERR rows of one key differ in their units")]
+#[case("other 1 60", ALL_ARITY)]
+#[case("other", ALL_ARITY)]
+#[case("other 1 60 1 5", ALL_ARITY)]
+#[case(
+    "a 1 1 1 b 1 1 1 c 1 1 1 d 1 1 1 e 1 1 1 f 1 1 1 g 1 1 1 h 1 1 1",
+    "ERR at most 8 rows"
+)]
+#[case("board 9 60 1", NOT_A_LOG)]
+#[case("string 9 60 1", WRONG_TYPE)]
+#[case("list 9 60 1", WRONG_TYPE)]
+fn a_wrong_row(#[case] row: &str, #[case] error: &str) {
+    let server = Server::with_stopped_clock();
+    let mut redis = server.connect();
+    redis.int("SLIDEWIN.CHECK log 3 60");
+    redis.run::<i64>("ZADD board 12 alice");
+    redis.run::<()>("SET string 123456789012345");
+    redis.run::<i64>("RPUSH list a");
+    for key in ["absent", "log"] {
+        let before = state(&mut redis, key);
+        let line = format!("SLIDEWIN.CHECKALL KEY 9 60 1 {row}").replace("KEY", key);
+        assert_eq!(redis.error(&line), error, "{line}");
+        assert_eq!(state(&mut redis, key), before, "{line}");
+    }
+    assert_eq!(redis.run::<String>("OBJECT ENCODING string"), "int");
+    assert_eq!(redis.int("DBSIZE"), 4);
 }
 
 /// An argument error is found before the key is looked at.

@@ -28,6 +28,8 @@ fn info_counts_what_happened() {
             "slidewin_checks:8",
             "slidewin_allowed:3",
             "slidewin_denied:5",
+            "slidewin_reservations:0",
+            "slidewin_turned_away:0",
             "slidewin_peeks:1",
             "slidewin_refunded:3",
             "slidewin_recorded:8",

@@ -10,7 +10,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     vec((0..12_i64, 1_000..200_000_i64), 1..4)
 }
 
-fn words(rules: &[Rule]) -> String {
+pub fn words(rules: &[Rule]) -> String {
     let pairs: Vec<String> = rules
         .iter()
         .map(|(limit, window)| format!("{limit} {}.{:06}", window / 1_000_000, window % 1_000_000))

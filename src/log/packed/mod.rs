@@ -142,23 +142,25 @@ impl<'a> PackedLog<'a> {
         is_due(forgotten) || (len.is_multiple_of(step) && is_due(forgotten + refunded()))
     }
 
+    /// Whether there are entries, none of which counts or is to stay for its id.
+    pub fn is_spent(&self) -> bool {
+        let entries = self.entries_now();
+        entries.len() > 0
+            && entries.units_of(&(self.start..self.end)) == 0
+            && entries.up_to(self.now - 1) >= self.end
+    }
+
     /// Removes what has expired, is forgotten or was left out, if that is all or a rewrite is due,
     /// and returns its units.
     pub fn settle(&mut self) -> u64 {
-        let entries = self.entries_now();
-        let all = 0..entries.len();
-        if all.is_empty() {
-            return 0;
-        }
-        let nothing_left = entries.units_of(&(self.start..self.end)) == 0
-            && entries.up_to(self.now - 1) >= self.end;
-        if nothing_left {
+        if self.is_spent() {
             return self.unlink();
         }
         if !self.rewrite_is_due() {
             return 0;
         }
-        let kept = self.start..self.end;
+        let entries = self.entries_now();
+        let (all, kept) = (0..entries.len(), self.start..self.end);
         let dropped = entries.units_of(&(0..kept.start)) + entries.units_of(&(kept.end..all.end));
         self.lost_newest |= kept.end < all.end;
         let used = bytes::compact(self.bytes.get_mut(), kept, self.now);
@@ -183,6 +185,7 @@ impl<'a> PackedLog<'a> {
         self.bytes.close();
         publish_unlink(call, name);
         (self.found, self.start, self.end) = (0, 0, 0);
+        self.differs = Differs::default();
         // Whoever listens to events may have made the key anew, of any type.
         match Key::open(call, name, Access::Write).value() {
             Value::Absent(key) => self.bytes = key.into_bytes(),
@@ -211,6 +214,12 @@ impl<'a> PackedLog<'a> {
     /// The first free microsecond at a time or after it.
     pub fn free_from(&self, start: Micros) -> Micros {
         self.entries_now().free_from(start)
+    }
+
+    /// The time of the newest entry up to a time.
+    pub fn newest_up_to(&self, time_limit: Micros) -> Option<Micros> {
+        let entries = self.entries_now();
+        entries.time(entries.up_to(time_limit).checked_sub(1)?)
     }
 
     /// Adds a call of so many units at a free microsecond.

@@ -80,6 +80,33 @@ impl Oracle {
         self.stamps.extend(start..start + units);
     }
 
+    /// Adds units at one moment.
+    pub fn add(&mut self, units: i64, at: i64) {
+        self.stamps.extend(std::iter::repeat_n(at, units as usize));
+    }
+
+    /// Removes what was added at a moment, and returns how much that was.
+    pub fn remove(&mut self, at: i64) -> i64 {
+        let before = self.stamps.len();
+        self.stamps.retain(|stamp| *stamp != at);
+        (before - self.stamps.len()) as i64
+    }
+
+    /// The moments of all units.
+    pub fn stamps(&self) -> &[i64] {
+        &self.stamps
+    }
+
+    /// The newest unit's moment.
+    pub fn newest_stamp(&self) -> Option<i64> {
+        self.stamps.iter().max().copied()
+    }
+
+    /// Units after a moment.
+    pub fn used_after(&self, moment: i64) -> i64 {
+        self.stamps.iter().filter(|stamp| **stamp > moment).count() as i64
+    }
+
     /// Forgets what is out of a window.
     pub fn trim(&mut self, window: i64, now: i64) {
         self.stamps.retain(|stamp| *stamp > now - window);
