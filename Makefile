@@ -43,9 +43,9 @@ dist: ## make the archive and the Debian package, in target/dist
 test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
 	@scripts/setup dist && scripts/test-dist elsewhere
 
-bench: build ## compare with the recipe, Lua and the floors, about two minutes (BENCH_SERVER=)
-	@SLIDEWIN_MODULE=$(CURDIR)/$(MODULE) $(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) \
-		cargo bench --locked --bench compare
+bench: setup ## compare with the recipe, Lua and the floors (BENCH_SERVER=, BENCH_CELL=/path/to/libredis_cell.so)
+	@$(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) SLIDEWIN_CELL=$(BENCH_CELL) \
+		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
 	@cargo test --release --locked --test suite soak::soak -- --ignored --exact --nocapture

@@ -57,33 +57,13 @@ fn too_few_arguments(#[case] line: &str, #[case] error: &str) {
     assert_refused(line, error);
 }
 
-/// Cases 6, 46, 47 and 75.
+/// Cases 6, 46, 47 and 75; every other spelling is a test of the parser (`decimal.rs`).
 #[rstest]
 fn a_wrong_limit(
-    #[values(
-        "",
-        "abc",
-        "-1",
-        "+5",
-        "05",
-        "1.0",
-        "1e3",
-        "0x10",
-        "nan",
-        "NaN",
-        "inf",
-        "-inf",
-        "infinity",
-        "1e400",
-        "1e-400",
-        "\"100\"",
-        "9223372036854775808",
-        "99999999999999999999999"
-    )]
-    limit: &str,
+    #[values("", "abc", "-1", "1.0", "\"100\"", "9223372036854775808")] limit: &str,
+    #[values("CHECK", "PEEK", "RESERVE")] command: &str,
 ) {
-    assert_refused(&format!("SLIDEWIN.CHECK KEY {limit} 60"), LIMIT);
-    assert_refused(&format!("SLIDEWIN.PEEK KEY {limit} 60"), LIMIT);
+    assert_refused(&format!("SLIDEWIN.{command} KEY {limit} 60"), LIMIT);
 }
 
 /// Cases 6, 7, 38, 46 and 47.
@@ -94,36 +74,15 @@ fn a_wrong_window(
         "abc",
         "0",
         "-1",
-        "+5",
-        ".5",
-        "5.",
-        "1.000000000000000000000000000000001",
-        "0.0009",
-        "0.0009994",
         "1e3",
-        "0x10",
-        "nan",
-        "NaN",
-        "inf",
-        "-inf",
-        "infinity",
-        "1e400",
-        "1e-400",
-        "\"60\"",
+        "0.0009994",
         "315360000.0000005",
-        "315360001",
-        "2147483647",
-        "2147483648",
-        "9007199254740992",
-        "9223372036854775",
-        "9223372036854775807",
-        "9223372036854775808",
-        "99999999999999999999999"
+        "9223372036854775808"
     )]
     window: &str,
+    #[values("CHECK", "PEEK", "RESERVE")] command: &str,
 ) {
-    assert_refused(&format!("SLIDEWIN.CHECK KEY 5 {window}"), WINDOW);
-    assert_refused(&format!("SLIDEWIN.PEEK KEY 5 {window}"), WINDOW);
+    assert_refused(&format!("SLIDEWIN.{command} KEY 5 {window}"), WINDOW);
 }
 
 /// A limit or window that contains spaces or bytes beyond ASCII.
@@ -397,7 +356,7 @@ fn a_wrong_row(#[case] row: &str, #[case] error: &str) {
     redis.run::<i64>("RPUSH list a");
     for key in ["absent", "log"] {
         let before = state(&mut redis, key);
-        let line = format!("SLIDEWIN.CHECKALL KEY 9 60 1 {row}").replace("KEY", key);
+        let line = format!("slidewin.checkall KEY 9 60 1 {row}").replace("KEY", key);
         assert_eq!(redis.error(&line), error, "{line}");
         assert_eq!(state(&mut redis, key), before, "{line}");
     }

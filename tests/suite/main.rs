@@ -7,6 +7,7 @@
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -16,6 +17,7 @@
 
 mod access;
 mod admission;
+mod bench;
 mod big_logs;
 mod checkall;
 mod clocks;

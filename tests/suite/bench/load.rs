@@ -1,22 +1,24 @@
 //! A server under measurement: its keys, its load, and what the kernel and Redis say it cost.
 
-use crate::contestant::Contestant::{self, DeniedRecorded, DeniedSkipped, Ping, Zadd};
-use crate::contestant::{Load, LUA};
+use super::contestant::Contestant::{self, Ping, Zadd};
+use super::contestant::{Content, Load, LUA, LUA_BOTH};
 use crate::support::{compile, Client, Server, Settings};
 use redis::ConnectionLike;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const CALLS: usize = 20_000;
-const DEPTH: usize = 100;
+/// The calls of a burst.
+pub const CALLS: usize = 20_000;
+/// The calls that are sent at once.
+pub const DEPTH: usize = 100;
 const ROUND_TRIPS: usize = 500;
 
 /// A server, and a client that measures it.
 pub struct Bench {
     server: Server,
     pub redis: Client,
-    script: String,
+    scripts: [String; 2],
     next: usize,
     /// How long it took to seed keys of so many entries.
     seeding: BTreeMap<usize, Duration>,
@@ -27,16 +29,20 @@ impl Bench {
     pub fn start(options: &str) -> Self {
         let server = Settings::new().options(options).start();
         let mut redis = server.connect();
-        let module = compile("benches/compare/floor.c");
+        let module = compile("tests/suite/bench/floor.c");
         let module = module.to_str().expect("a path in UTF-8");
         redis.run::<()>(&format!("MODULE LOAD {module}"));
-        let script = redis.send(&[b"SCRIPT", b"LOAD", LUA.as_bytes()]);
+        if let Some(cell) = cell() {
+            redis.run::<()>(&format!("MODULE LOAD {cell}"));
+        }
+        let mut load = |script: &str| redis.send(&[b"SCRIPT", b"LOAD", script.as_bytes()]);
+        let scripts = [load(LUA), load(LUA_BOTH)];
         pin(std::process::id(), 0);
         pin(server.pid(), 1);
         Self {
             server,
             redis,
-            script,
+            scripts,
             next: 0,
             seeding: BTreeMap::new(),
         }
@@ -50,33 +56,52 @@ impl Bench {
         let begun = Instant::now();
         let seeding = self.seeding.get(&load.live).copied().unwrap_or_default();
         let start = self.redis.time() + seeding.as_micros() as i64;
-        let is_denied = matches!(contestant, DeniedRecorded | DeniedSkipped);
-        let window = if is_denied {
+        let window = if contestant.is_denied() {
             3_600_000_000
         } else {
             load.window_micros()
         };
         let step = load.window_micros() as f64 / load.live as f64;
         // ZADD removes nothing: half of what the burst adds is left out, so that the mean is right.
-        let grows = if contestant == Zadd {
-            CALLS / load.keys / 2
-        } else {
-            0
+        let missing = match contestant {
+            Zadd => (CALLS / load.keys / 2).min(load.live - 1),
+            _ => 0,
         };
-        for keys in (0..load.keys).collect::<Vec<_>>().chunks(100) {
+        let all_keys: Vec<usize> = match contestant.content() {
+            Content::Own => Vec::new(),
+            _ => (0..load.keys).collect(),
+        };
+        for keys in all_keys.chunks(100) {
             let mut pipe = redis::pipe();
             for key in keys {
                 let name = format!("key:{key}");
                 let phase = *key as f64 / load.keys as f64 - 0.5;
-                let command = pipe.cmd("ZADD").arg(&name);
-                for n in grows.min(load.live - 1)..load.live {
-                    let age = load.window_micros() - ((n as f64 + phase) * step) as i64;
-                    let stamp = start - age;
-                    if contestant.is_recipe() {
-                        let stamp = format!("{:.6}", stamp as f64 / 1e6);
-                        command.arg(&stamp).arg(&stamp);
-                    } else {
-                        command.arg(stamp).arg(stamp);
+                let stamp =
+                    |n: i64| start - load.window_micros() + ((n as f64 + phase) * step) as i64;
+                let stamps = (missing..load.live).map(|n| stamp(n as i64));
+                match contestant.content() {
+                    Content::Packed => {
+                        // What has run out stays for a while: as much as there is on average.
+                        let old = if contestant.is_denied() {
+                            0
+                        } else {
+                            key * 7_919 % load.live
+                        };
+                        let stamps = (-(old as i64)..load.live as i64).map(stamp);
+                        pipe.cmd("SET").arg(&name).arg(packed(stamps));
+                    }
+                    Content::Recipe => {
+                        let command = pipe.cmd("ZADD").arg(&name);
+                        for stamp in stamps {
+                            let stamp = format!("{:.6}", stamp as f64 / 1e6);
+                            command.arg(&stamp).arg(&stamp);
+                        }
+                    }
+                    Content::SortedSet | Content::Own => {
+                        let command = pipe.cmd("ZADD").arg(&name);
+                        for stamp in stamps {
+                            command.arg(stamp).arg(stamp);
+                        }
                     }
                 }
                 if contestant != Zadd {
@@ -93,12 +118,18 @@ impl Bench {
         self.seeding.insert(load.live, begun.elapsed());
     }
 
-    fn batch(&mut self, contestant: Contestant, load: Load, calls: usize) -> Vec<redis::Value> {
+    /// Lets the next calls go to other keys.
+    pub fn jump(&mut self, calls: usize) {
+        self.next += calls;
+    }
+
+    /// Sends calls at once and returns their replies.
+    pub fn batch(&mut self, contestant: Contestant, load: Load, calls: usize) -> Vec<redis::Value> {
         let mut request = Vec::new();
         let replies = (0..calls)
             .map(|_| {
                 self.next += 1;
-                contestant.write_call(self.next, load, &self.script, &mut request)
+                contestant.write_call(self.next, load, &self.scripts, &mut request)
             })
             .sum();
         self.redis
@@ -179,6 +210,23 @@ impl Bench {
             per_call(after.1, idle.1, own.1),
         )
     }
+}
+
+/// The library of redis-cell, if it is to be compared with.
+pub fn cell() -> Option<String> {
+    std::env::var("SLIDEWIN_CELL")
+        .ok()
+        .filter(|path| !path.is_empty())
+}
+
+/// A packed log of calls of one unit.
+fn packed(stamps: impl Iterator<Item = i64>) -> Vec<u8> {
+    let mut bytes = b"slidewin\0\0\0\0\0\0\0\0".to_vec();
+    for (total, stamp) in (1_u64..).zip(stamps) {
+        bytes.extend(stamp.to_le_bytes());
+        bytes.extend(total.to_le_bytes());
+    }
+    bytes
 }
 
 /// Keeps a process on one processor, where there is such a one: a call costs another time when the
