@@ -27,15 +27,15 @@ test-matrix: setup ## run all tests on every Redis and Valkey that can be fetche
 	@scripts/test-matrix
 
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
-	@scripts/test-clients
+	@scripts/clients python node express test
 
 example-fastapi: build ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
 	@scripts/clients python
-	@scripts/example fastapi $(PORT) $(MODULE)
+	@scripts/run $(PORT) $(MODULE) fastapi
 
 example-express: build ## the same with Express (needs Node.js 20)
 	@scripts/clients express
-	@scripts/example express $(PORT) $(MODULE)
+	@scripts/run $(PORT) $(MODULE) express
 
 dist: ## make the archive and the Debian package, in target/dist
 	@scripts/setup dist && scripts/dist
@@ -48,17 +48,21 @@ bench: setup ## compare with the recipe, Lua and the floors (BENCH_SERVER=, BENC
 		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
-	@cargo test --release --locked --test suite soak::soak -- --ignored --exact --nocapture
+	@cargo test --release --locked --test suite soak::soak packed::a_log_of_the_largest -- --ignored --nocapture --test-threads 1
 
-leaks: build ## every outcome under valgrind
-	@scripts/leaks $(MODULE)
+leaks: setup ## every outcome under valgrind
+	@command -v valgrind >/dev/null || { echo 'slidewin: this needs valgrind' >&2; exit 1; }
+	@scripts/fetch-servers target/servers redis-6.2
+	@SLIDEWIN_SERVER=$(CURDIR)/target/servers/redis-6.2/server \
+		cargo test --release --locked --test suite leaks::leaks -- --ignored --exact --nocapture
 
-fuzz: setup ## millions of random argument vectors over the wire (VECTORS=2000000)
+fuzz: setup ## millions of random argument vectors and packed logs over the wire (VECTORS=2000000)
 	@SLIDEWIN_FUZZ=$(VECTORS) cargo test --release --locked --test suite fuzz:: -- --nocapture
 
-bench-cluster: build ## calls per second on one server and on three masters of this machine
-	@scripts/bench-cluster $(MODULE)
+bench-cluster: setup ## calls per second on one server and on three masters of this machine
+	@cargo test --release --locked --test suite cluster::bench_cluster -- --ignored --nocapture
 
 lint: setup ## check the format and the lints; warnings are errors
 	@cargo fmt --check
 	@cargo clippy --locked --all-targets -- -D warnings
+	@RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items --quiet

@@ -128,10 +128,10 @@ pub fn check_all<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Shares, Err
         return Err(Error::WrongArity);
     }
     let mut shares = Shares {
-        keys: Vec::new(),
-        rows: Vec::new(),
+        keys: Vec::with_capacity(rows.len()),
+        rows: Vec::with_capacity(rows.len()),
     };
-    let mut names: Vec<&[u8]> = Vec::new();
+    let mut names: Vec<&[u8]> = Vec::with_capacity(rows.len());
     for (position, [key, limit, window, units]) in (1..).step_by(4).zip(rows) {
         if shares.rows.len() == Rules::MAX {
             return Err(Error::TooManyRows);

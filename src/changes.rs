@@ -88,8 +88,20 @@ impl Changes {
         self.expiry = expiry.or(self.expiry);
     }
 
+    fn is_empty(&self) -> bool {
+        self.newest.is_none()
+            && self.oldest == 0
+            && self.refunded.is_none()
+            && self.added.is_empty()
+            && self.written[0].is_none()
+            && self.expiry.is_none()
+    }
+
     /// Replicates and announces the changes. No key may be open.
     pub fn publish(&self, call: &Call, name: Word) {
+        if self.is_empty() {
+            return;
+        }
         let [first, second] = &self.written;
         let effects = [
             self.newest.map(|newest| match newest {
@@ -111,9 +123,6 @@ impl Changes {
                 .map(|at_ms| (Effect::Expire(at_ms), Event::EXPIRE)),
         ];
         let effects = || effects.iter().flatten();
-        if effects().next().is_none() {
-            return;
-        }
         for (effect, _) in effects() {
             api::replicate(call, name, *effect);
         }

@@ -44,7 +44,8 @@ pub fn turn(granted: bool, wait_ms: Wait, id: Micros) -> Reply {
 }
 
 fn eight(allowed: bool, statuses: &[Status], id: Micros) -> Vec<Reply> {
-    let mut fields = vec![verdict(allowed)];
+    let mut fields = Vec::with_capacity(9);
+    fields.push(verdict(allowed));
     if let Some(binding) = binding(statuses, allowed) {
         fields.extend([
             number(binding.rule.limit),

@@ -156,20 +156,21 @@ pub enum Reply {
 /// A running command.
 pub struct Call<'a> {
     pub(super) ctx: *mut raw::RedisModuleCtx,
-    words: &'a [*mut raw::RedisModuleString],
+    words: &'a [NonNull<raw::RedisModuleString>],
 }
 
 impl Call<'_> {
     /// A word of the call by its position; 0 is the command's name.
     pub fn word(&self, position: usize) -> Option<Word<'_>> {
-        let word = NonNull::new(*self.words.get(position)?)?;
         // SAFETY: the server holds the words until the command returns, and so longer than `self`.
-        Some(unsafe { Word::from_raw(word) })
+        let borrow = |word: &NonNull<_>| unsafe { Word::from_raw(*word) };
+        self.words.get(position).map(borrow)
     }
 
     /// The bytes of the words from a position on.
     pub fn arguments(&self, from: usize) -> impl Iterator<Item = &[u8]> {
-        (from..self.words.len()).filter_map(|position| self.word(position).map(Word::bytes))
+        let positions = from..self.words.len().max(from);
+        positions.map(|position| self.word(position).map_or(&[][..], Word::bytes))
     }
 
     fn send(&self, reply: &Reply) {
@@ -213,15 +214,15 @@ pub fn register<C: Command>(ctx: &super::Loading) -> Result<(), String> {
 ///
 /// # Safety
 ///
-/// `words` must point to `count` strings that live until the function returns, as the server's do.
+/// `words` must point to `count` strings, none of them null, that live until the function returns, as the server's do.
 unsafe extern "C" fn enter<C: Command>(
     ctx: *mut raw::RedisModuleCtx,
     words: *mut *mut raw::RedisModuleString,
     count: c_int,
 ) -> c_int {
     let count = usize::try_from(count).unwrap_or(0);
-    // SAFETY: by this function's contract.
-    let words = unsafe { slice::from_raw_parts(words, count) };
+    // SAFETY: by this function's contract; a pointer to a string is never null.
+    let words = unsafe { slice::from_raw_parts(words.cast(), count) };
     let call = Call { ctx, words };
     match guarded(|| C::run(&call)) {
         Ok(reply) => call.send(&reply),

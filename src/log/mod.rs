@@ -346,7 +346,7 @@ impl Drop for LogMut<'_> {
         // On every way out of a call, even after a defect: what was changed is told. First the key is
         // closed, for a listener of another module may change it.
         self.close();
-        std::mem::take(&mut self.changes).publish(self.call, self.name);
+        self.changes.publish(self.call, self.name);
     }
 }
 

@@ -41,8 +41,10 @@ pub struct SortedSetLog<'a> {
     cutoff: Micros,
     /// How many of the oldest entries have expired.
     expired: u64,
-    /// The lowest members in order: as many as were read so far and not removed.
+    /// The lowest members in order, as many as were read so far and not removed: those that have
+    /// expired, and then the first that has not.
     lowest: std::vec::IntoIter<Member>,
+    next: Option<Member>,
     /// The time of the oldest live entry, as far as known.
     oldest_live: Option<Micros>,
     /// Entries after this time are left out.
@@ -79,6 +81,7 @@ impl<'a> SortedSetLog<'a> {
             cutoff,
             expired: lowest.len() as u64,
             lowest: Vec::new().into_iter(),
+            next: None,
             oldest_live: None,
             horizon: None,
             left_out: 0,
@@ -109,7 +112,7 @@ impl<'a> SortedSetLog<'a> {
         match next {
             Some(member) if member.score > cutoff => {
                 self.oldest_live = Some(time(member.score));
-                lowest.push(member);
+                self.next = Some(member);
             }
             Some(_) => self.expired = self.count(None, Some(self.cutoff))?,
             None => {}
@@ -211,6 +214,7 @@ impl<'a> SortedSetLog<'a> {
         self.left_out = 0;
         self.horizon = None;
         self.lowest = Vec::new().into_iter();
+        self.next = None;
         self.oldest_live = None;
         // Whoever listens to events may have made the key anew, of any type.
         match Key::open(call, name, Access::Write).value() {
@@ -271,7 +275,7 @@ impl<'a> SortedSetLog<'a> {
         let budget = (MAX_REMOVED as u64 + adding).saturating_sub(self.removed);
         let count = count.min(budget);
         for removed in 0..count {
-            let member = self.lowest.next().or_else(|| {
+            let member = self.lowest.next().or_else(|| self.next.take()).or_else(|| {
                 let most = usize::try_from(count - removed).unwrap_or(usize::MAX);
                 let (all, end) = ((f64::NEG_INFINITY, f64::INFINITY), End::Lowest);
                 self.lowest = self.set.members(end, all.0, all.1, most).into_iter();

@@ -1,6 +1,6 @@
 //! A real cluster: calls find their node, during migration and failover too.
 
-use crate::support::{slot, wait_until, Client, Cluster, Server, Stop};
+use crate::support::{server_version, slot, wait_until, Client, Cluster, Server, Settings, Stop};
 use std::time::Duration;
 
 /// Cases 30, 31 and 70: a generic command call is routed by its first argument, and a call touches
@@ -147,4 +147,85 @@ fn a_failover_under_load_loses_no_entry() {
         (allowed..=allowed + failed).contains(&entries),
         "{allowed} allowed, {failed} failed, {entries} entries"
     );
+}
+
+/// Case 92: all slots at once move to a new node while calls go on, where the server can do that
+/// (Valkey 9.1, Redis 8.4): counts, ids and expiries go along, of either form.
+#[test]
+fn slots_migrate_atomically_under_load() {
+    let (is_valkey, version) = (crate::support::is_valkey(), server_version());
+    let nodes: Vec<Server> = (0..2).map(|_| Settings::new().cluster().start()).collect();
+    let (mut from, mut to) = (nodes[0].connect(), nodes[1].connect());
+    let known = if is_valkey {
+        "CLUSTER|MIGRATESLOTS"
+    } else {
+        "CLUSTER|MIGRATION"
+    };
+    let info: Vec<redis::Value> = from.run(&format!("COMMAND INFO {known}"));
+    if info
+        .iter()
+        .all(|entry| *entry == redis::Value::Nil || *entry == redis::Value::Array(vec![]))
+    {
+        println!("no such command: {version}");
+        return;
+    }
+    from.run::<()>("CLUSTER ADDSLOTSRANGE 0 16383");
+    to.run::<()>(&format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port()));
+    for client in [&mut from, &mut to] {
+        wait_until("both nodes see all slots", || {
+            let info: String = client.run("CLUSTER INFO");
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:2")
+        });
+    }
+    let target: String = to.run("CLUSTER MYID");
+    let stop = Stop::default();
+    let (allowed, failed) = std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let urls = nodes
+                .iter()
+                .map(|node| format!("redis://127.0.0.1:{}", node.port()));
+            let client = redis::cluster::ClusterClient::new(urls).unwrap();
+            let mut redis = client.get_connection().unwrap();
+            let mut allowed = vec![0; 200];
+            let mut failed = 0;
+            for call in (0..).take_while(|_| !stop.is_set()) {
+                let key = call % 200;
+                let mut check = redis::cmd("SLIDEWIN.CHECK");
+                check.arg(format!("k{key}")).arg("1000000").arg("3600");
+                if key % 2 == 0 {
+                    check.arg("PACKED");
+                }
+                match check.query::<i64>(&mut redis) {
+                    Ok(answer) => allowed[key] += answer,
+                    Err(_) => failed += 1,
+                }
+            }
+            (allowed, failed)
+        });
+        stop.after(|| {
+            wait_until("there are logs", || from.int("DBSIZE") == 200);
+            if is_valkey {
+                let line = format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 16383 NODE {target}");
+                assert_eq!(from.run::<String>(&line), "OK");
+            } else {
+                to.run::<redis::Value>("CLUSTER MIGRATION IMPORT 0 16383");
+            }
+            wait_until("the slots have moved", || {
+                to.int("DBSIZE") == 200 && from.int("DBSIZE") == 0
+            });
+            std::thread::sleep(Duration::from_millis(100));
+        });
+        load.join().unwrap()
+    });
+    assert!(allowed.iter().sum::<i64>() > 400);
+    let mut more = 0;
+    for (key, allowed) in allowed.iter().enumerate() {
+        let used = to.numbers(&format!("SLIDEWIN.PEEK k{key} 1000000 3600 WITHINFO"))[6];
+        assert!(used >= *allowed, "k{key}: {allowed} allowed, {used} there");
+        more += used - allowed;
+        assert!(to.int(&format!("PTTL k{key}")) > 3_500_000);
+        let kind: String = to.run(&format!("TYPE k{key}"));
+        assert_eq!(kind, if key % 2 == 0 { "string" } else { "zset" });
+    }
+    assert!(more <= failed, "{failed} failed, {more} too many");
 }

@@ -120,7 +120,10 @@ fn assert_stays(server: &Server) {
     let mut operator = server.connect();
     let error = operator.error("MODULE UNLOAD slidewin");
     assert!(error.starts_with("ERR Error unloading module"), "{error}");
-    assert_eq!(server.log().matches(STAYS).count(), lines + 1);
+    if !error.contains("ACL users reference") {
+        // Valkey 9.1 looks at the rules itself, before it asks the module.
+        assert_eq!(server.log().matches(STAYS).count(), lines + 1);
+    }
     operator.run::<redis::Value>("ACL LIST");
     operator.run::<redis::Value>("CLIENT LIST");
     assert_eq!(operator.int("SLIDEWIN.PEEK k 9000000 60"), 1);

@@ -28,6 +28,7 @@ mod errors;
 mod expiry;
 mod fuzz;
 mod info;
+mod leaks;
 mod loading;
 mod packed;
 mod peek;

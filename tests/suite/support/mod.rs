@@ -46,6 +46,7 @@ pub struct Settings {
     clock: Option<(i64, i64)>,
     port: Option<u16>,
     options: Vec<String>,
+    under: Vec<String>,
 }
 
 impl Settings {
@@ -56,7 +57,14 @@ impl Settings {
             clock: None,
             port: None,
             options: Vec::new(),
+            under: Vec::new(),
         }
+    }
+
+    /// Started by another program, given with its options.
+    pub fn under(mut self, words: &str) -> Self {
+        self.under = words.split_whitespace().map(str::to_owned).collect();
+        self
     }
 
     /// Without the module.
@@ -157,8 +165,10 @@ impl Settings {
 }
 
 fn spawn(settings: &Settings, dir: &Path, clock: Option<&Clock>) -> Child {
-    let mut command = Command::new(server_binary());
+    let mut words = settings.under.iter().cloned().chain([server_binary()]);
+    let mut command = Command::new(words.next().expect("a program"));
     command
+        .args(words)
         .args(["--port", &settings.port.unwrap_or(0).to_string()])
         .args(["--bind", "127.0.0.1"])
         .args([
@@ -230,6 +240,18 @@ impl Server {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Lets the server end by itself, and returns the names and texts of the files it leaves.
+    pub fn shut_down(mut self) -> Vec<(PathBuf, String)> {
+        let _: Result<(), _> = self.connect().try_send(&[b"SHUTDOWN", b"NOSAVE"]);
+        self.child.wait().unwrap();
+        let files = fs::read_dir(self.dir.path()).unwrap();
+        let paths = files
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.is_file());
+        let text = |path: &PathBuf| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        paths.map(|path| (path.clone(), text(&path))).collect()
     }
 
     /// Kills the process and starts a new one with the same folder and settings.
@@ -359,6 +381,11 @@ pub fn server_version() -> &'static str {
 /// Whether the server is Redis 6, which lacks what Redis 7.0 brought to modules.
 pub fn is_redis_6() -> bool {
     server_version().contains("v=6.")
+}
+
+/// Whether the server is Valkey.
+pub fn is_valkey() -> bool {
+    server_version().to_lowercase().contains("valkey")
 }
 
 fn server_binary() -> String {
