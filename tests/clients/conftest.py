@@ -81,8 +81,8 @@ def server(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
-    """Three masters, of which the first is handed out."""
+def cluster_nodes(tmp_path_factory):
+    """Three masters."""
     servers = []
     for name in "abc":
         folder = tmp_path_factory.mktemp(name)
@@ -91,9 +91,20 @@ def cluster(tmp_path_factory):
         nodes = [f"127.0.0.1:{server.port}" for server in servers]
         create = ["redis-cli", "--cluster", "create", *nodes, "--cluster-yes"]
         subprocess.run(create, check=True, capture_output=True)
-        for server in servers:
-            assert wait_until(lambda: server.redis.cluster("info")["cluster_state"] == "ok")
-        yield servers[0]
+        yield servers
     finally:
         for server in servers:
             server.stop()
+
+
+@pytest.fixture
+def cluster(cluster_nodes):
+    """Three masters, running and empty, whatever the test before did to them."""
+    for server in cluster_nodes:
+        if server.process is None:
+            server.start()
+        server.resume()
+    for server in cluster_nodes:
+        assert wait_until(lambda: server.redis.cluster("info")["cluster_state"] == "ok")
+        server.redis.flushall()
+    return cluster_nodes

@@ -9,6 +9,7 @@ from conftest import ROOT
 @pytest.fixture
 def login(server, monkeypatch):
     monkeypatch.setenv("REDIS_URL", server.url)
+    monkeypatch.syspath_prepend(str(ROOT / "examples/fastapi"))
     spec = importlib.util.spec_from_file_location("login", ROOT / "examples/login.py")
     login = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(login)
@@ -32,6 +33,21 @@ def test_an_address_has_fifty_attempts_over_all_accounts(login):
     tries = [login.may_try(f"account {number}", "10.0.0.1") for number in range(60)]
     assert tries == [True] * 50 + [False] * 10
     assert login.may_try("account 1", "10.0.0.2")
+
+
+def test_an_address_that_is_refused_uses_up_nobodys_attempts(login, server):
+    """Case 112."""
+    for number in range(50):
+        login.may_try(f"account {number}", "10.0.0.1")
+    assert not login.may_try("ann", "10.0.0.1")
+    assert server.redis.zcard(login.key_of("account", "ann")) == 0
+    assert login.may_try("ann", "10.0.0.2")
+
+
+def test_addresses_of_one_customer_are_one(login):
+    """Case 105: a /64 of IPv6."""
+    tries = [login.may_try(f"account {host}", f"2001:db8::{host:x}") for host in range(60)]
+    assert tries == [True] * 50 + [False] * 10
 
 
 def test_the_right_password_forgets_the_accounts_attempts_only(login, server):

@@ -2,17 +2,12 @@
 
 mod recipe;
 
-use recipe::connect;
-
 #[tokio::main]
-async fn main() -> redis::RedisResult<()> {
-    let url = std::env::var("REDIS_URL").expect("REDIS_URL");
-    let mut redis = connect(&url).await?;
+async fn main() {
     for key in std::io::stdin().lines() {
         let key = key.expect("a line of text");
-        let (allowed, remaining, retry_after_ms) = recipe::allow(&mut redis, &key).await;
+        let (allowed, remaining, retry_after_ms) = recipe::allow(&key).await;
         let remaining = remaining.map_or("null".to_owned(), |remaining| remaining.to_string());
         println!("[{allowed}, {remaining}, {retry_after_ms}]");
     }
-    Ok(())
 }
