@@ -48,7 +48,7 @@ bench: setup ## compare with the recipe, Lua and the floors (BENCH_SERVER=, BENC
 		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
-	@cargo test --release --locked --test suite soak::soak packed::a_log_of_the_largest -- --ignored --nocapture --test-threads 1
+	@cargo test --release --locked --test suite soak::soak packed::a_log_of_the_largest reserve::a_queue -- --ignored --nocapture --test-threads 1
 
 leaks: setup ## every outcome under valgrind
 	@command -v valgrind >/dev/null || { echo 'slidewin: this needs valgrind' >&2; exit 1; }

@@ -26,15 +26,17 @@ mod effect;
 mod key;
 mod load;
 mod set;
+mod spec;
 mod string;
 
 pub use bytes::Bytes;
-pub use command::{register, Argument, Call, Command, Flags, Keys, Reply, Shape, Spec};
+pub use command::{Call, Command, Reply};
 pub use effect::{notify, replicate, signal_modified, Effect, Event};
 pub use key::{Access, Key, Value};
 pub(crate) use load::door;
 pub use load::{declare_options, load_module, refuse_unload, show_info, Loading};
 pub use set::{End, Member, SortedSet};
+pub use spec::{register, Argument, Flags, Keys, Shape, Spec};
 pub use string::{OwnedString, Word};
 
 use crate::rule::{Micros, MAX_TIME};

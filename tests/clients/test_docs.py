@@ -79,7 +79,7 @@ def test_the_users_of_the_page_may_do_what_they_are_for_and_no_more(server):
             return True
 
     assert may("app", "SLIDEWIN.CHECK", "limit:a", 1, 1)
-    assert may("app", "SLIDEWIN.REFUND", "limit:a")
+    assert may("app", "SLIDEWIN.REFUND", "limit:a", 7)
     assert not may("app", "SLIDEWIN.CHECK", "other:a", 1, 1)
     assert not may("app", "DEL", "limit:a")
     assert may("support", "SLIDEWIN.PEEK", "limit:a", 1, 1)

@@ -22,6 +22,7 @@ mod big_logs;
 mod checkall;
 mod clocks;
 mod cluster;
+mod docs;
 mod effects;
 mod entries;
 mod errors;

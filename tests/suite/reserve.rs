@@ -4,6 +4,7 @@ use crate::properties::{check, words};
 use crate::support::{Client, Oracle, Rule, Server, NOW, SECOND};
 use proptest::collection::vec;
 use rstest::rstest;
+use std::time::Duration;
 
 const MINUTE: i64 = 60 * SECOND;
 
@@ -239,4 +240,74 @@ fn a_recorded_denial_drops_no_turn() {
     server.clock().step(MINUTE - SECOND - 1);
     assert_eq!(redis.int("SLIDEWIN.CHECK k 1 60"), 0);
     assert!(ids(&mut redis).contains(&turn));
+}
+
+/// 300 clients of ten a second and 300 in half a minute, each asking once and sleeping what it was
+/// told, beside as many that ask again when CHECK says so: `make soak` prints both.
+#[test]
+#[ignore = "takes a minute; run by make soak"]
+fn a_queue_of_three_hundred_is_served_in_order() {
+    const CLIENTS: usize = 300;
+    let server = Server::start();
+    let queue = |ask: fn(&mut Client) -> (usize, i64)| -> (Vec<(Duration, Duration)>, usize) {
+        let barrier = std::sync::Barrier::new(CLIENTS);
+        let started = std::time::Instant::now();
+        let served: Vec<(Duration, Duration, usize)> = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|_| {
+                    let (mut redis, barrier) = (server.connect(), &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        let asked = started.elapsed();
+                        let (asks, wait_ms) = ask(&mut redis);
+                        std::thread::sleep(Duration::from_millis(wait_ms as u64));
+                        (asked, started.elapsed(), asks)
+                    })
+                })
+                .collect();
+            clients
+                .into_iter()
+                .map(|client| client.join().unwrap())
+                .collect()
+        });
+        let asks = served.iter().map(|served| served.2).sum();
+        (
+            served.iter().map(|served| (served.0, served.1)).collect(),
+            asks,
+        )
+    };
+    let reserve = |redis: &mut Client| {
+        let reply = redis.ints("SLIDEWIN.RESERVE turns 10 1 300 30");
+        assert_eq!(reply[0], 1);
+        (1, reply[1])
+    };
+    let (served, asks) = queue(reserve);
+    let mut ends: Vec<Duration> = served.iter().map(|served| served.1).collect();
+    ends.sort_unstable();
+    for (first, eleventh) in ends.iter().zip(&ends[10..]) {
+        // Sleepers wake up late, never early.
+        assert!(*eleventh - *first > Duration::from_millis(800));
+    }
+    let took = ends[CLIENTS - 1];
+    println!(
+        "| RESERVE, 300 clients | {asks} calls | {took:.1?} for {:.1?} of work |",
+        Duration::from_secs(29)
+    );
+    assert_eq!(asks, CLIENTS);
+    assert!(took < Duration::from_secs(31), "{took:?}");
+
+    let check = |redis: &mut Client| {
+        let mut asks = 0;
+        loop {
+            asks += 1;
+            let reply = redis.numbers("SLIDEWIN.CHECK loop 10 1 300 30 PACKED SKIPDENIED WITHINFO");
+            if reply[0] == 1 {
+                return (asks, 0);
+            }
+            std::thread::sleep(Duration::from_millis(reply[3] as u64));
+        }
+    };
+    let (served, asks) = queue(check);
+    let last = served.iter().map(|served| served.1).max().unwrap();
+    println!("| CHECK and ask again, 300 clients | {asks} calls | {last:.1?} |");
 }

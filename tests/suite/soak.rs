@@ -58,16 +58,63 @@ fn calls(redis: &mut Client, count: usize, line: &str) -> Vec<i64> {
 
 /// Denied calls on one key: the log stays at its limit, and memory flat.
 fn denied_flood(count: usize) {
+    for packed in ["", " PACKED"] {
+        let (_server, mut redis) = start("");
+        let check = format!("SLIDEWIN.CHECK k 100 3600{packed}");
+        calls(&mut redis, 1_000, &check);
+        let before = used_memory(&mut redis);
+        let answers = calls(&mut redis, count, &check);
+        let latencies = latencies(&mut redis);
+        let growth = used_memory(&mut redis) - before;
+        assert!(answers.iter().all(|answer| *answer == 0));
+        if packed.is_empty() {
+            assert_eq!(redis.int("ZCARD k"), 100);
+        } else {
+            assert!(redis.int("STRLEN k") <= 16 * 202);
+        }
+        assert!(growth < 256 * 1024, "used_memory grew by {growth}");
+        row(
+            &format!("denied, recorded, limit 100{packed}"),
+            count,
+            &latencies,
+            growth,
+        );
+    }
+}
+
+/// A packed log of so many calls, all of them before a moment.
+fn packed_log(redis: &mut Client, calls: i64, newest: i64) {
+    let mut bytes = b"slidewin\0\0\0\0\0\0\0\0".to_vec();
+    for n in 0..calls {
+        bytes.extend((newest - calls + 1 + n).to_le_bytes());
+        bytes.extend((n + 1).to_le_bytes());
+    }
+    redis.send::<()>(&[b"SET", b"k", &bytes]);
+}
+
+/// The dearest calls on a packed log: the rewrite when half has run out, and a refund far down.
+fn giant_packed_log(calls: i64) {
     let (_server, mut redis) = start("");
-    calls(&mut redis, 1_000, "SLIDEWIN.CHECK k 100 3600");
-    let before = used_memory(&mut redis);
-    let answers = calls(&mut redis, count, "SLIDEWIN.CHECK k 100 3600");
-    let latencies = latencies(&mut redis);
-    let growth = used_memory(&mut redis) - before;
-    assert!(answers.iter().all(|answer| *answer == 0));
-    assert_eq!(redis.int("ZCARD k"), 100);
-    assert!(growth < 256 * 1024, "used_memory grew by {growth}");
-    row("denied, recorded, limit 100", count, &latencies, growth);
+    let now = redis.time();
+    packed_log(&mut redis, calls, now - MINUTE);
+    let oldest = now - MINUTE - calls + 1;
+    let refund = format!("SLIDEWIN.REFUND k {oldest}");
+    let started = std::time::Instant::now();
+    assert_eq!(redis.int(&refund), 1);
+    let refunded = started.elapsed().as_micros();
+
+    let (mut worst, mut rewrites) = (0, 0);
+    for _ in 0..5 {
+        // Half of it has run out, and the next call rewrites the rest.
+        let now = redis.time();
+        packed_log(&mut redis, calls, now + calls / 2);
+        let started = std::time::Instant::now();
+        redis.int("SLIDEWIN.CHECK k 9000000000 0.001");
+        worst = worst.max(started.elapsed().as_micros());
+        rewrites += 1;
+        assert!(redis.int("STRLEN k") <= 16 * (calls * 2 / 3 + 2));
+    }
+    println!("| packed, {calls} calls: rewrite, and refund of the oldest | {rewrites} | {refunded} | {worst} | 0 |");
 }
 
 /// Denied calls that leave no trace: not one byte of the append-only file.
@@ -296,6 +343,7 @@ fn large_logs_stay_exact() {
     giant_live_log(80_000);
     giant_old_log(20_000);
     lowered_limit(20_000);
+    giant_packed_log(20_000);
 }
 
 #[test]
@@ -315,5 +363,8 @@ fn soak() {
     giant_live_log(1_000_000);
     giant_old_log(1_000_000);
     lowered_limit(1_000_000);
+    for calls in [10_000, 100_000, 1_000_000] {
+        giant_packed_log(calls);
+    }
     every_outcome(5_000_000);
 }

@@ -13,6 +13,8 @@
 //!
 //! The key expires when its newest entry is out of the longest window that a call named.
 
+mod free_run;
+
 use super::expire_key;
 use crate::api::{Access, End, Key, Member, OwnedString, SortedSet, Value};
 use crate::changes::{publish_unlink, Changes};
@@ -26,9 +28,6 @@ const MAX_REMOVED: usize = 1_000;
 
 /// The most entries to walk over; a command that goes by rank costs as much.
 const MAX_WALK: u64 = 64;
-
-/// The most gaps between entries to look for room in.
-const MAX_GAPS: u32 = 64;
 
 /// A sorted set in the stored form, or an absent key.
 pub struct SortedSetLog<'a> {
@@ -296,41 +295,6 @@ impl<'a> SortedSetLog<'a> {
         self.removed += entries;
     }
 
-    /// The first of the free microseconds that so many units take, from `now` on: the first run that
-    /// is long enough, or what comes after the newest entry up to the horizon.
-    pub fn free_run(&mut self, now: Micros, units: u64, horizon: Micros) -> Result<Micros, Error> {
-        let units = Micros::try_from(units).unwrap_or(MAX_TIME);
-        let Some(newest) = self.set.end_above(End::Highest, score(now - 1)).map(time) else {
-            return Ok(now);
-        };
-        self.newest = Some(newest);
-        if newest <= horizon && self.all_taken(now, newest)? {
-            return Ok(newest + 1);
-        }
-        let mut start = now;
-        let mut gaps = 0;
-        while gaps < MAX_GAPS {
-            let Some(taken) = self
-                .first_from(start)
-                .filter(|taken| *taken < start + units)
-            else {
-                return Ok(start);
-            };
-            gaps += u32::from(taken > start);
-            start = self.free_after(taken)?;
-        }
-        let after = self
-            .newest_up_to(horizon)
-            .map_or(now, |last| now.max(last + 1));
-        if self
-            .first_from(after)
-            .is_some_and(|taken| taken < after + units)
-        {
-            return Ok(newest + 1);
-        }
-        Ok(after)
-    }
-
     /// The time of the newest entry up to a time.
     pub fn newest_up_to(&self, time_limit: Micros) -> Option<Micros> {
         let max = score(time_limit);
@@ -396,38 +360,6 @@ impl<'a> SortedSetLog<'a> {
     /// Closes the key.
     pub fn close(&mut self) {
         self.set.key_mut().close();
-    }
-
-    /// The first entry at a time or after it.
-    fn first_from(&self, start: Micros) -> Option<Micros> {
-        self.set.end_above(End::Lowest, score(start - 1)).map(time)
-    }
-
-    /// Whether every microsecond from one to another is taken.
-    fn all_taken(&self, first: Micros, last: Micros) -> Result<bool, Error> {
-        let there = self.count(Some(first - 1), Some(last))?;
-        Ok(there >= (last - first + 1).unsigned_abs())
-    }
-
-    /// The first free microsecond after one that is taken.
-    ///
-    /// All of a run are taken exactly when as many entries lie in it, so that a long run is skipped
-    /// by doubling and halving, not by walking.
-    fn free_after(&self, taken: Micros) -> Result<Micros, Error> {
-        let (mut taken_run, mut free_run) = (1, 2);
-        while self.all_taken(taken, taken + free_run - 1)? {
-            taken_run = free_run;
-            free_run *= 2;
-        }
-        while free_run - taken_run > 1 {
-            let middle = taken_run.midpoint(free_run);
-            if self.all_taken(taken, taken + middle - 1)? {
-                taken_run = middle;
-            } else {
-                free_run = middle;
-            }
-        }
-        Ok(taken + free_run - 1)
     }
 
     /// The number of entries after one time and up to another.
