@@ -27,7 +27,7 @@ test-matrix: setup ## run all tests on every Redis and Valkey that can be fetche
 	@scripts/test-matrix
 
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
-	@scripts/clients python node express test
+	@scripts/clients python node express limits express-rate-limit test
 
 example-fastapi: build ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
 	@scripts/clients python
@@ -48,7 +48,8 @@ bench: setup ## compare with the recipe, Lua and the floors (BENCH_SERVER=, BENC
 		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 
 soak: setup ## floods, giant logs and leaks at full size; prints a table (under 15 minutes)
-	@cargo test --release --locked --test suite soak::soak packed::a_log_of_the_largest reserve::a_queue -- --ignored --nocapture --test-threads 1
+	@cargo test --release --locked --test suite -- soak::soak packed::a_log_of_the_largest reserve::a_queue \
+		--ignored --nocapture --test-threads 1
 
 leaks: setup ## every outcome under valgrind
 	@command -v valgrind >/dev/null || { echo 'slidewin: this needs valgrind' >&2; exit 1; }

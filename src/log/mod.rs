@@ -25,7 +25,7 @@ use crate::api::{Access, Call, Key, Value, Word};
 use crate::changes::Changes;
 use crate::decision::View;
 use crate::error::Error;
-use crate::rule::{Micros, Units, Window, FAR};
+use crate::rule::{Micros, Window, FAR};
 use crate::stats;
 use packed::PackedLog;
 use sorted_set::SortedSetLog;

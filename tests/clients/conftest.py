@@ -12,6 +12,7 @@ import redis
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODULE = ROOT / "target/release/libslidewin.so"
+PRIVATE = ROOT / "target/clients"
 SERVER = os.environ.get("SLIDEWIN_SERVER", "redis-server")
 
 
@@ -38,8 +39,8 @@ def free_port():
 class Server:
     """A redis-server with slidewin, on a port and in a folder of its own."""
 
-    def __init__(self, folder, *options):
-        self.folder, self.options = folder, options
+    def __init__(self, folder, *options, module=True):
+        self.folder, self.options = folder, [*options, *(["--loadmodule", MODULE] if module else [])]
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self.redis = redis.Redis(port=self.port, decode_responses=True)
@@ -47,7 +48,7 @@ class Server:
 
     def start(self):
         words = [SERVER, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--logfile", "log"]
-        words += ["--loadmodule", MODULE, *self.options]
+        words += self.options
         self.process = subprocess.Popen([str(word) for word in words], cwd=self.folder)
         assert wait_until(self.answers), (self.folder / "log").read_text()
         return self

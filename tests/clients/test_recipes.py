@@ -9,12 +9,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import redis
-from conftest import ROOT, wait_until
+from conftest import PRIVATE, ROOT, wait_until
 
 PAGE = (ROOT / "docs/clients.md").read_text()
 DRIVERS = ROOT / "tests/clients/drivers"
-PRIVATE = ROOT / "target/clients"
 
 # For each kind of recipe: the language of its block, where the block goes, and where its driver goes.
 PYTHON = ("python", "recipe.py", {"python.py": "driver.py"})

@@ -1,5 +1,7 @@
 //! The README and docs/: short where they say so, their links lead somewhere, and what they name exists.
 
+#![allow(clippy::case_sensitive_file_extension_comparisons)] // names of our own files
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

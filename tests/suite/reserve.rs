@@ -252,7 +252,7 @@ fn a_queue_of_three_hundred_is_served_in_order() {
     let queue = |ask: fn(&mut Client) -> (usize, i64)| -> (Vec<(Duration, Duration)>, usize) {
         let barrier = std::sync::Barrier::new(CLIENTS);
         let started = std::time::Instant::now();
-        let served: Vec<(Duration, Duration, usize)> = std::thread::scope(|scope| {
+        let turns: Vec<(Duration, Duration, usize)> = std::thread::scope(|scope| {
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|_| {
                     let (mut redis, barrier) = (server.connect(), &barrier);
@@ -270,19 +270,16 @@ fn a_queue_of_three_hundred_is_served_in_order() {
                 .map(|client| client.join().unwrap())
                 .collect()
         });
-        let asks = served.iter().map(|served| served.2).sum();
-        (
-            served.iter().map(|served| (served.0, served.1)).collect(),
-            asks,
-        )
+        let asks = turns.iter().map(|turn| turn.2).sum();
+        (turns.iter().map(|turn| (turn.0, turn.1)).collect(), asks)
     };
     let reserve = |redis: &mut Client| {
         let reply = redis.ints("SLIDEWIN.RESERVE turns 10 1 300 30");
         assert_eq!(reply[0], 1);
         (1, reply[1])
     };
-    let (served, asks) = queue(reserve);
-    let mut ends: Vec<Duration> = served.iter().map(|served| served.1).collect();
+    let (turns, asks) = queue(reserve);
+    let mut ends: Vec<Duration> = turns.iter().map(|turn| turn.1).collect();
     ends.sort_unstable();
     for (first, eleventh) in ends.iter().zip(&ends[10..]) {
         // Sleepers wake up late, never early.
@@ -307,7 +304,7 @@ fn a_queue_of_three_hundred_is_served_in_order() {
             std::thread::sleep(Duration::from_millis(reply[3] as u64));
         }
     };
-    let (served, asks) = queue(check);
-    let last = served.iter().map(|served| served.1).max().unwrap();
+    let (turns, asks) = queue(check);
+    let last = turns.iter().map(|turn| turn.1).max().unwrap();
     println!("| CHECK and ask again, 300 clients | {asks} calls | {last:.1?} |");
 }
