@@ -22,21 +22,28 @@ def run(command, folder, **environment):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_limits_and_with_it_flask_limiter_and_slowapi(server, bare):
-    python = PRIVATE / "limits/bin/python"
+@pytest.mark.parametrize("environment, folder, scheme", [
+    ("limits", "limits", "slidewin"),  # and with it Flask-Limiter and slowapi
+    ("django", "django-rest-framework", "redis"),
+])
+def test_a_python_library_works_with_slidewin(server, bare, environment, folder, scheme):
     run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        ROOT / "integrations/limits",
-        SLIDEWIN_URL=f"slidewin://127.0.0.1:{server.port}",
-        BARE_URL=f"slidewin://127.0.0.1:{bare.port}",
+        [PRIVATE / environment / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        ROOT / "integrations" / folder,
+        SLIDEWIN_URL=f"{scheme}://127.0.0.1:{server.port}",
+        BARE_URL=f"{scheme}://127.0.0.1:{bare.port}",
         PYTHONDONTWRITEBYTECODE="1",
     )
 
 
-def test_express_rate_limit_and_express_slow_down(server, bare, cluster):
+@pytest.mark.parametrize("command, folder", [
+    (["node", "--test"], "express-rate-limit"),  # and express-slow-down
+    (["npm", "test"], "nestjs-throttler"),
+])
+def test_a_node_library_works_with_slidewin(server, bare, cluster, command, folder):
     run(
-        ["node", "--test"],
-        PRIVATE / "express-rate-limit",
+        command,
+        PRIVATE / folder,
         REDIS_URL=server.url,
         BARE_URL=bare.url,
         CLUSTER_URL=cluster[0].url,

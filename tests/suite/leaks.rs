@@ -27,8 +27,11 @@ fn leaks() {
     let (_, report) = report.expect("a report of valgrind");
     let summary = report.lines().filter(|line| line.contains("lost:"));
     summary.for_each(|line| println!("{line}"));
-    let frames = report.matches("slidewin::").count();
-    println!("stack frames of slidewin in the report: {frames}");
+    // What was allocated while the module was loaded stays, as the module does.
+    let ours =
+        |record: &&str| record.contains("slidewin::") && !record.contains("RedisModule_OnLoad");
+    let records: Vec<&str> = report.split("== \n").filter(ours).collect();
+    println!("records of slidewin in the report: {}", records.len());
     assert!(report.contains("definitely lost: 0 bytes"), "{report}");
-    assert_eq!(frames, 0, "{report}");
+    assert_eq!(records, [""; 0]);
 }
