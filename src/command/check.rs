@@ -61,8 +61,6 @@ impl Command for Check {
         }
         log.expire(window, counts);
 
-        stats::RECORDED.add(log.recorded());
-        stats::TRIMMED.add(log.removed());
         if allowed {
             &stats::ALLOWED
         } else {

@@ -60,8 +60,6 @@ impl Command for Reserve {
             log.expire(window, false);
             stats::TURNED_AWAY.add(1);
         }
-        stats::RECORDED.add(log.recorded());
-        stats::TRIMMED.add(log.removed());
         log.publish();
         Ok(match turn {
             Turn::Granted(at) => reply::turn(true, wait_until(at, now), id),

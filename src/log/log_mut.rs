@@ -6,6 +6,7 @@ use crate::changes::Changes;
 use crate::decision::View;
 use crate::error::Error;
 use crate::rule::{Micros, Units, Window};
+use crate::stats;
 
 /// A log to change.
 pub struct LogMut<'a> {
@@ -69,16 +70,6 @@ impl<'a> LogMut<'a> {
             Stored::Packed(log) if !log.has_space() => Err(Error::LogFull),
             _ => Ok(()),
         }
-    }
-
-    /// Units recorded so far.
-    pub fn recorded(&self) -> u64 {
-        self.recorded
-    }
-
-    /// Units removed so far, but for those that were refunded.
-    pub fn removed(&self) -> u64 {
-        self.removed
     }
 
     /// Removes what has expired and what was left out, as far as a call may that then adds so many
@@ -207,6 +198,8 @@ impl Drop for LogMut<'_> {
         // On every way out of a call, even after a defect: what was changed is told. First the key is
         // closed, for a listener of another module may change it.
         self.close();
+        stats::RECORDED.add(self.recorded);
+        stats::TRIMMED.add(self.removed);
         self.changes.publish(self.call, self.name);
     }
 }

@@ -5,7 +5,7 @@
 //! more than about twice what counts, and a rewrite is paid for by the calls before it.
 //!
 //! The changes of a call are noted as what part of the string differs, and told as one `APPEND`,
-//! `SETRANGE` or `SET` at the end.
+//! `SETRANGE` or `SET` at the end. (A long file, for one type: its positions hold only together.)
 
 mod bytes;
 
@@ -136,7 +136,7 @@ impl<'a> PackedLog<'a> {
             return false;
         }
         let forgotten = self.start.max(entries.forgotten(most));
-        // Entries of 0 units are counted one by one, so that is done at every eighth of a doubling.
+        // Entries of 0 units are counted one by one, and so only at every 16th of the log's size.
         let step = (len.next_power_of_two() / 16).max(1);
         let refunded = || entries.without_units(forgotten..most);
         is_due(forgotten) || (len.is_multiple_of(step) && is_due(forgotten + refunded()))

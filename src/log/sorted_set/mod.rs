@@ -12,6 +12,8 @@
 //! be told from all others.
 //!
 //! The key expires when its newest entry is out of the longest window that a call named.
+//!
+//! (A long file, for one type: its numbers hold only together. Where its units go is in `free_run.rs`.)
 
 mod free_run;
 
