@@ -10,6 +10,7 @@
 mod cluster;
 mod contestant;
 mod load;
+mod people;
 
 use crate::support::server_version;
 use contestant::Contestant::{
@@ -343,7 +344,7 @@ fn print_memory() {
     }
 }
 
-/// `make bench`: about four minutes.
+/// `make bench`: about seven minutes.
 #[test]
 #[ignore = "takes minutes and a quiet machine; run by make bench"]
 fn bench() {
@@ -354,5 +355,17 @@ fn bench() {
     results.print_contestants();
     results.print_sizes();
     print_memory();
+    people::print_connections();
+    people::print_encodings();
+    people::print_while_saving();
     results.print_budgets();
+}
+
+/// The rows of `make bench` for connections, encodings and saving alone: a minute.
+#[test]
+#[ignore = "needs redis-benchmark and a quiet machine; run by hand"]
+fn as_people_see_it() {
+    people::print_connections();
+    people::print_encodings();
+    people::print_while_saving();
 }

@@ -324,7 +324,8 @@ impl Server {
         names.pop().unwrap()
     }
 
-    fn socket(&self) -> PathBuf {
+    /// The path of the unix socket.
+    pub fn socket(&self) -> PathBuf {
         self.dir.path().join("redis.sock")
     }
 }
