@@ -23,7 +23,7 @@ run: build ## start a redis-server with the module in the foreground (PORT=6379)
 test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server than redis-server)
 	@cargo test --locked
 
-test-matrix: setup ## run all tests on every Redis and Valkey that can be fetched (5 to 10 minutes)
+test-matrix: setup ## run the suite on every Redis and Valkey that can be fetched (about 10 minutes)
 	@scripts/test-matrix
 
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
@@ -43,7 +43,7 @@ dist: ## make the archive and the Debian package, in target/dist
 test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
 	@scripts/setup dist && scripts/test-dist elsewhere
 
-bench: setup ## compare with the recipe, Lua and the floors (BENCH_SERVER=, BENCH_CELL=/path/to/libredis_cell.so)
+bench: setup ## compare with the recipe, Lua and the floors, seven minutes (BENCH_SERVER=, BENCH_CELL=/path/to/libredis_cell.so)
 	@$(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) SLIDEWIN_CELL=$(BENCH_CELL) \
 		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 
