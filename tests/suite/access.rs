@@ -53,6 +53,7 @@ fn a_reader_may_peek() {
 #[case("write", "SLIDEWIN.REFUND rl:1 7", "SLIDEWIN.PEEK rl:1 5 60")]
 #[case("read", "SLIDEWIN.PEEK rl:1 5 60", "SLIDEWIN.CHECK rl:1 5 60")]
 #[case("sortedset", "SLIDEWIN.CHECK rl:1 5 60", "GET rl:1")]
+#[case("string", "SLIDEWIN.CHECK rl:1 5 60 PACKED", "ZCARD rl:1")]
 #[case("fast", "SLIDEWIN.PEEK rl:1 5 60", "ZRANGE rl:1 0 -1")]
 fn commands_belong_to_categories(
     #[case] category: &str,

@@ -46,11 +46,20 @@ fn the_wrong_node_answers_moved() {
                 "SLIDEWIN.CHECK user:1 5 60",
                 "SLIDEWIN.PEEK user:1 5 60",
                 "SLIDEWIN.REFUND user:1 7",
+                "SLIDEWIN.CHECKALL user:1 5 60 1 {user:1}:b 5 60 1",
+                "SLIDEWIN.RESERVE user:1 5 60",
+                "SLIDEWIN.ENTRIES user:1",
             ] {
                 assert_eq!(redis.error(line), moved);
             }
         }
     }
+    let mut redis = right.connect();
+    let crossing = "SLIDEWIN.CHECKALL user:1 5 60 1 user:2 5 60 1";
+    assert!(redis.error(crossing).starts_with("CROSSSLOT "));
+    let together = "SLIDEWIN.CHECKALL {user:1}:a 5 60 1 {user:1}:b 5 60 1";
+    assert_eq!(redis.numbers(together)[0], 1);
+    assert_eq!(redis.ints("SLIDEWIN.RESERVE {user:1}:jobs 5 60")[0], 1);
     let tagged = |name: &str| format!("{{user:1}}:{name}");
     for name in ["login", "api"] {
         let key = tagged(name);
@@ -75,17 +84,21 @@ fn a_migrating_slot_answers_ask_and_goes_on_counting() {
     };
 
     assert_eq!(remaining(&mut from), 4);
+    let both = "SLIDEWIN.CHECKALL {user:1}:a 5 60 1 {user:1}:b 5 60 1";
+    assert_eq!(from.numbers(both)[2], 4);
     let (source_id, target_id): (String, String) =
         (from.run("CLUSTER MYID"), to.run("CLUSTER MYID"));
     to.run::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {source_id}"));
     from.run::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {target_id}"));
     assert_eq!(remaining(&mut from), 3, "not moved yet");
-    from.run::<()>(&format!(
-        "MIGRATE 127.0.0.1 {} user:1 0 5000",
-        target.port()
-    ));
+    for key in ["user:1", "{user:1}:a", "{user:1}:b"] {
+        from.run::<()>(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
+    }
     let ask = format!("ASK {slot} 127.0.0.1:{}", target.port());
     assert_eq!(from.error(check), ask);
+    assert_eq!(from.error(both), ask);
+    to.run::<()>("ASKING");
+    assert_eq!(to.numbers(both)[2], 3, "several keys, too");
     to.run::<()>("ASKING");
     assert_eq!(remaining(&mut to), 2, "the count went along");
     for client in [&mut to, &mut from] {

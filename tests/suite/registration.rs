@@ -9,6 +9,9 @@ use std::collections::HashSet;
 #[case("slidewin.check", -4, &["write", "denyoom", "module", "fast"], &["RW", "access", "update"])]
 #[case("slidewin.peek", -4, &["readonly", "module", "fast"], &["RO", "access"])]
 #[case("slidewin.refund", -3, &["write", "module", "fast"], &["RW", "delete"])]
+#[case("slidewin.checkall", -5, &["write", "denyoom", "module", "fast"], &["RW", "access", "update"])]
+#[case("slidewin.reserve", -4, &["write", "denyoom", "module", "fast"], &["RW", "access", "update"])]
+#[case("slidewin.entries", -2, &["readonly", "module"], &["RO", "access"])]
 fn commands_declare_flags_and_keys(
     #[case] name: &str,
     #[case] arity: i64,
@@ -26,7 +29,12 @@ fn commands_declare_flags_and_keys(
         flags.remove("module");
     }
     assert_eq!(words(&entry[2]), flags);
-    assert_eq!(entry[3..6], [Reply::Int(1), Reply::Int(1), Reply::Int(1)]);
+    let positions = if name == "slidewin.checkall" {
+        [1, -1, 4]
+    } else {
+        [1, 1, 1]
+    };
+    assert_eq!(entry[3..6], positions.map(Reply::Int));
     if is_redis_6() {
         return; // no arity or key specs of modules before 7.0
     }
@@ -86,4 +94,7 @@ fn commands_are_documented() {
     }
     assert!(docs("slidewin.peek").contains("changing nothing"));
     assert!(docs("slidewin.refund").contains("KEEP"));
+    assert!(docs("slidewin.checkall").contains("all or nothing"));
+    assert!(docs("slidewin.reserve").contains("MAXWAIT"));
+    assert!(docs("slidewin.entries").contains("COUNT"));
 }

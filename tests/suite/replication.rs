@@ -12,8 +12,8 @@ const LIBRARY: &str = "#!lua name=limits\n\
 
 /// Gives back up to so many units, from one of the newest entries on.
 fn refund(redis: &mut Client, key: &str, cost: i64) -> String {
-    let newest: Vec<i64> = redis.run(&format!("ZRANGE {key} -2 -2"));
-    let id = newest.first().unwrap_or(&7);
+    let newest: Vec<(i64, i64)> = redis.run(&format!("SLIDEWIN.ENTRIES {key} COUNT 2"));
+    let id = newest.last().map_or(7, |entry| entry.0);
     format!("SLIDEWIN.REFUND {key} {id} COST {cost}")
 }
 
@@ -32,8 +32,31 @@ fn mixed_traffic(redis: &mut Client, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..400 {
         let key = format!("k{}", random.u32(0..7));
+        let packed = format!("p{}", random.u32(0..7));
         let limit = random.u32(0..6);
-        match random.u32(0..10) {
+        match random.u32(0..16) {
+            10 => drop(
+                redis.run::<Value>(&format!("SLIDEWIN.CHECK {packed} {limit} 60 COST 7 PACKED")),
+            ),
+            11 => drop(redis.run::<Value>(&format!("SLIDEWIN.CHECK {packed} 400 0.01 PACKED"))),
+            12 => {
+                drop(redis.run::<Value>(&format!("SLIDEWIN.RESERVE {packed} {limit} 60 9000 60")));
+            }
+            13 => drop(redis.run::<Value>(&format!(
+                "SLIDEWIN.CHECKALL {packed} 300 60 3 {key} 300 60 3"
+            ))),
+            14 => {
+                let newest: Vec<(i64, i64)> =
+                    redis.run(&format!("SLIDEWIN.ENTRIES {packed} COUNT 3"));
+                if let Some((id, units)) = newest.last() {
+                    redis.run::<Value>(&format!(
+                        "SLIDEWIN.REFUND {packed} {id} COST {units} KEEP 1"
+                    ));
+                }
+            }
+            15 => drop(redis.run::<Value>(&format!(
+                "SLIDEWIN.CHECK {packed} 9 60 COST 5 PACKED SKIPDENIED"
+            ))),
             0 | 1 => drop(redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} {limit} 60"))),
             2 => drop(
                 redis.run::<Value>(&format!("SLIDEWIN.CHECK {key} 4 0.02 {limit} 0.5 WITHINFO")),
@@ -65,18 +88,24 @@ fn mixed_traffic(redis: &mut Client, seed: u64) {
     for n in 0..7 {
         // No key expires while it is compared.
         redis.run::<Value>(&format!("SLIDEWIN.CHECK k{n} 200 60"));
+        redis.run::<Value>(&format!("SLIDEWIN.CHECK p{n} 200 60 PACKED"));
     }
 }
 
-/// Every key with its entries and its expiry.
-fn content(redis: &mut Client) -> Vec<(String, Vec<i64>, i64)> {
+/// Every key with its entries, or its bytes, and its expiry.
+fn content(redis: &mut Client) -> Vec<(String, Vec<i64>, Vec<u8>, i64)> {
     let mut keys: Vec<String> = redis.run("KEYS *");
     keys.sort();
     keys.into_iter()
         .map(|key| {
-            let entries = redis.entries(&key);
+            let is_string = redis.run::<String>(&format!("TYPE {key}")) == "string";
+            let (entries, bytes) = if is_string {
+                (Vec::new(), redis.run(&format!("GET {key}")))
+            } else {
+                (redis.entries(&key), Vec::new())
+            };
             let expiry = redis.expires_at(&key);
-            (key, entries, expiry)
+            (key, entries, bytes, expiry)
         })
         .collect()
 }
@@ -207,8 +236,8 @@ fn the_append_only_file_replays_without_the_module() {
         match command.split(' ').next().unwrap() {
             "MULTI" => assert!(!std::mem::replace(&mut in_transaction, true)),
             "EXEC" => assert!(std::mem::replace(&mut in_transaction, false)),
-            "ZADD" | "ZREMRANGEBYRANK" | "ZREMRANGEBYSCORE" | "PEXPIREAT" | "UNLINK" | "DEL"
-            | "FUNCTION" => {}
+            "ZADD" | "ZREMRANGEBYRANK" | "ZREMRANGEBYSCORE" | "APPEND" | "SETRANGE" | "SET"
+            | "PEXPIREAT" | "UNLINK" | "DEL" | "FUNCTION" => {}
             _ => panic!("not a plain command: {command}"),
         }
     }

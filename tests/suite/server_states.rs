@@ -16,6 +16,8 @@ fn a_full_server_refuses_whole_calls() {
         assert!(error.starts_with("OOM command not allowed"), "{error}");
     };
     refused(&mut redis, "SLIDEWIN.CHECK k 9 60");
+    refused(&mut redis, "SLIDEWIN.CHECKALL k 9 60 1 new 9 60 1");
+    refused(&mut redis, "SLIDEWIN.RESERVE new 9 60");
     let used = redis.info_number("memory", "used_memory");
     for n in 0..1_000 {
         refused(&mut redis, &format!("SLIDEWIN.CHECK new{n} 9 60"));
