@@ -25,7 +25,7 @@ impl Command for Entries {
         keys: Keys::First,
         key_flags: Flags::READ,
         acl_categories: c"read sortedset string slow",
-        arguments: &[KEY, Argument::option(c"count", Shape::Integer, c"COUNT")],
+        arguments: &[KEY, Argument::option(c"n", Shape::Integer, c"COUNT")],
     };
 
     fn run(call: &Call) -> Result<Reply, Error> {

@@ -31,7 +31,7 @@ impl Command for Refund {
             KEY,
             Argument::new(c"id", Shape::Integer),
             COST,
-            Argument::option(c"keep", Shape::Integer, c"KEEP"),
+            Argument::option(c"units", Shape::Integer, c"KEEP"),
         ],
     };
 

@@ -507,11 +507,13 @@ fn both_forms_answer_the_same_beside_refunds() {
         150,
         &(rules(), vec(call, 1..40)),
         |bench, (rules, calls)| {
+            let longest = rules.iter().map(|rule| rule.1).max().unwrap();
             let rules = words(&rules);
             let mut granted: Vec<(i64, i64, i64)> = Vec::new();
             let mut recorded = 0;
             for (cost, steps, refunds, percent) in calls {
                 bench.step(steps * STEP);
+                let now = bench.now();
                 let redis = &mut bench.redis;
                 let options = format!("{rules} COST {cost} SKIPDENIED WITHINFO");
                 let set = redis.with_info(&format!("SLIDEWIN.CHECK set {options}"));
@@ -531,8 +533,8 @@ fn both_forms_answer_the_same_beside_refunds() {
                         ))
                     };
                     let (one, other) = (refund("set", in_set), refund("k", in_packed));
-                    // Of a call that has run out, what was trimmed already cannot be given back.
-                    if one > 0 && other > 0 {
+                    // Of a call that has run out, the reply hangs on what was trimmed already.
+                    if in_packed > now - longest {
                         assert_eq!(one, other);
                     }
                 }
