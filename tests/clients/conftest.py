@@ -26,6 +26,13 @@ def wait_until(holds, seconds=20):
     return False
 
 
+def assert_within(seconds, times):
+    """Asserts how long calls take: the median, for one of them may meet a busy machine."""
+    times = sorted(times)
+    assert times[len(times) // 2] < seconds, times
+    assert times[-1] < seconds + 2, times
+
+
 def free_port():
     """A port that is free, and low enough for a cluster's bus, which takes the port 10,000 higher."""
     while True:

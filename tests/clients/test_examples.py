@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from conftest import ROOT, free_port, wait_until
+from conftest import ROOT, assert_within, free_port, wait_until
 from http_sfv import List
 
 FASTAPI, EXPRESS = ROOT / "examples/fastapi", ROOT / "target/clients/express"
@@ -371,13 +371,15 @@ def test_requests_pass_while_redis_does_not_answer(app, server):
 
 
 def assert_passes_without_limit(app):
+    times = []
     for _ in range(5):
         started = time.monotonic()
         response = app.get()
-        assert time.monotonic() - started < 0.3
+        times.append(time.monotonic() - started)
         assert (response.status_code, response.json()) == (200, {"hello": "world"})
         assert "RateLimit" not in response.headers
-    statuses, slowest = app.at_once(200)
+    assert_within(0.3, times)
+    statuses, _ = app.at_once(200)
     assert statuses == [200] * 200
     # Logged, but not once for each request.
     assert 1 <= complaints(app) <= 30

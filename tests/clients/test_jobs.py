@@ -48,7 +48,7 @@ def test_workers_call_at_the_limit_and_ask_once_each(worker, server):
     with ThreadPoolExecutor(20) as workers:
         times = list(workers.map(lambda _: worker.run(Job()), range(20)))
     assert_in_turn(times, 5, 0.5)
-    assert max(times) - min(times) < 2.5
+    assert max(times) - min(times) < 4
     info = server.redis.info("slidewin")
     assert (info["slidewin_reservations"], info["slidewin_turned_away"]) == (20, 0)
 

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import PRIVATE, ROOT, wait_until
+from conftest import PRIVATE, ROOT, assert_within, wait_until
 
 PAGE = (ROOT / "docs/clients.md").read_text()
 DRIVERS = ROOT / "tests/clients/drivers"
@@ -95,10 +95,12 @@ def assert_three_a_minute(program, key):
 
 def assert_unanswered(program, calls=5):
     """Every call passes, and within the deadline, whatever the client does inside."""
+    times = []
     for _ in range(calls):
         started = time.monotonic()
         assert program.allow("user:42") == UNANSWERED
-        assert time.monotonic() - started < 0.3
+        times.append(time.monotonic() - started)
+    assert_within(0.3, times)
 
 
 @pytest.fixture(params=[*SINGLE, *CLUSTER])
