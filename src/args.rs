@@ -24,7 +24,6 @@ pub struct Attempt {
 }
 
 /// `limit window [limit window ...] [COST units] [PACKED] [SKIPDENIED] [WITHINFO]`
-///
 pub fn check<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<Attempt, Error> {
     let mut args = args.peekable();
     let rules = rules(&mut args)?;

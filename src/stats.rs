@@ -22,9 +22,9 @@ impl Counter {
 }
 
 /// CHECKs and CHECKALLs that answered 1.
-pub static ALLOWED: Counter = Counter::new();
+static ALLOWED: Counter = Counter::new();
 /// CHECKs and CHECKALLs that answered 0.
-pub static DENIED: Counter = Counter::new();
+static DENIED: Counter = Counter::new();
 /// RESERVEs that got a turn.
 pub static RESERVATIONS: Counter = Counter::new();
 /// RESERVEs that got none.
@@ -39,6 +39,12 @@ pub static RECORDED: Counter = Counter::new();
 pub static TRIMMED: Counter = Counter::new();
 /// Calls refused because the key holds another type, or somebody else's string or sorted set.
 pub static REFUSED_KEYS: Counter = Counter::new();
+
+/// Counts the answer of a CHECK or a CHECKALL.
+pub fn decided(allowed: bool) {
+    let counter = if allowed { &ALLOWED } else { &DENIED };
+    counter.add(1);
+}
 
 /// The fields in the order shown.
 pub fn snapshot() -> [(&'static CStr, u64); 10] {

@@ -61,12 +61,7 @@ impl Command for Check {
         }
         log.expire(window, counts);
 
-        if allowed {
-            &stats::ALLOWED
-        } else {
-            &stats::DENIED
-        }
-        .add(1);
+        stats::decided(allowed);
         let reply = answer(log.view(), &attempt, allowed, id, now);
         log.publish();
         reply

@@ -67,12 +67,7 @@ impl Command for CheckAll {
         for (log, share) in logs.iter_mut().zip(&attempt.keys) {
             log.expire(share.rules.longest_window(), allowed);
         }
-        if allowed {
-            &stats::ALLOWED
-        } else {
-            &stats::DENIED
-        }
-        .add(1);
+        stats::decided(allowed);
         let reply = answer(&mut logs, &attempt, allowed, id, now);
         logs.iter_mut().for_each(LogMut::close);
         logs.into_iter().for_each(LogMut::publish);

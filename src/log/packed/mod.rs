@@ -14,6 +14,7 @@ use crate::changes::{publish_unlink, Changes, Written};
 use crate::error::Error;
 use crate::rule::{Micros, Window};
 use bytes::{Entries, SIZE};
+use std::ops::Range;
 
 /// The least number of entries that a rewrite drops, so that small logs are rewritten rarely.
 const MIN_DROPPED: usize = 16;
@@ -128,18 +129,18 @@ impl<'a> PackedLog<'a> {
     fn rewrite_is_due(&self) -> bool {
         let entries = self.entries_now();
         let (len, most) = (entries.len(), entries.up_to(self.now - 1));
-        let is_due = |dropped: usize| dropped >= MIN_DROPPED && dropped * 2 >= len;
-        if self.end < len || is_due(self.start) {
+        if self.end < len || is_worth_a_rewrite(self.start, len) {
             return true;
         }
-        if most < MIN_DROPPED || most * 2 < len {
+        if !is_worth_a_rewrite(most, len) {
             return false;
         }
         let forgotten = self.start.max(entries.forgotten(most));
         // Entries of 0 units are counted one by one, and so only at every 16th of the log's size.
         let step = (len.next_power_of_two() / 16).max(1);
         let refunded = || entries.without_units(forgotten..most);
-        is_due(forgotten) || (len.is_multiple_of(step) && is_due(forgotten + refunded()))
+        is_worth_a_rewrite(forgotten, len)
+            || (len.is_multiple_of(step) && is_worth_a_rewrite(forgotten + refunded(), len))
     }
 
     /// Whether there are entries, none of which counts or is to stay for its id.
@@ -163,12 +164,13 @@ impl<'a> PackedLog<'a> {
         let (all, kept) = (0..entries.len(), self.start..self.end);
         let dropped = entries.units_of(&(0..kept.start)) + entries.units_of(&(kept.end..all.end));
         self.lost_newest |= kept.end < all.end;
-        let used = bytes::compact(self.bytes.get_mut(), kept, self.now);
-        self.shrink(used);
+        self.rewrite(kept);
         dropped
     }
 
-    fn shrink(&mut self, used: usize) {
+    /// Rewrites the string with the entries of a range only, and without refunded calls of the past.
+    fn rewrite(&mut self, kept: Range<usize>) {
+        let used = bytes::compact(self.bytes.get_mut(), kept, self.now);
         // A shorter string is never refused; if it were, the rest would count on.
         let _ = self.bytes.resize(used);
         self.differs.all = true;
@@ -269,10 +271,8 @@ impl<'a> PackedLog<'a> {
         let nothing_left = entries.units_of_first(entries.len()) == 0 && past == entries.len();
         if nothing_left {
             self.unlink();
-        } else if dropped >= MIN_DROPPED && dropped * 2 >= entries.len() {
-            let all = 0..entries.len();
-            let used = bytes::compact(self.bytes.get_mut(), all, self.now);
-            self.shrink(used);
+        } else if is_worth_a_rewrite(dropped, entries.len()) {
+            self.rewrite(0..entries.len());
         }
     }
 
@@ -313,4 +313,8 @@ impl<'a> PackedLog<'a> {
         self.differs = Differs::default();
         self.bytes.close();
     }
+}
+
+fn is_worth_a_rewrite(dropped: usize, entries: usize) -> bool {
+    dropped >= MIN_DROPPED && dropped * 2 >= entries
 }

@@ -168,31 +168,21 @@ impl Contestant {
                 send(&["SLIDEWIN.CHECK", &key, &full, "3600", "SKIPDENIED"]);
             }
             WithInfo => send(&["SLIDEWIN.CHECK", &key, &limit, &window, "WITHINFO"]),
-            PackedInfo => send(&[
-                "SLIDEWIN.CHECK",
-                &key,
-                &limit,
-                &window,
-                "PACKED",
-                "WITHINFO",
-            ]),
             OneOfAll => send(&["SLIDEWIN.CHECKALL", &key, &limit, &window, "1"]),
             TwoOfAll => {
                 let row = [&key, &limit, &window, "1", &other, &limit, &window, "1"];
                 send(&[&["SLIDEWIN.CHECKALL"], row.as_slice()].concat());
             }
-            TwoChecks => {
-                for key in [key, other] {
-                    send(&[
-                        "SLIDEWIN.CHECK",
-                        &key,
-                        &limit,
-                        &window,
-                        "PACKED",
-                        "WITHINFO",
-                    ]);
+            PackedInfo | TwoChecks => {
+                let keys = if self == TwoChecks {
+                    &[key, other][..]
+                } else {
+                    &[key]
+                };
+                for key in keys {
+                    send(&["SLIDEWIN.CHECK", key, &limit, &window, "PACKED", "WITHINFO"]);
                 }
-                return 2;
+                return keys.len();
             }
             TwoByLua => send(&["EVALSHA", &scripts[1], "2", &key, &other, &limit, &window]),
             Turn => send(&["SLIDEWIN.RESERVE", &key, &limit, &window]),
