@@ -30,7 +30,7 @@ export function canonical(address) {
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${ip}/${ipv6Prefix}`)}/${ipv6Prefix}`;
 }
 
-// The client's address. Who has none, behind a unix socket, shares one limit.
+// The client's address. Clients without one, behind a unix socket, share one limit.
 export function byAddress(request) {
   const address = canonical(request.ip);
   if (address === undefined) {

@@ -60,7 +60,7 @@ def canonical(address):
 
 
 def by_address(request):
-    """The client's address. Who has none, behind a unix socket, shares one limit."""
+    """The client's address. Clients without one, behind a unix socket, share one limit."""
     address = request.client and canonical(request.client.host)
     if address is None:
         warn("no address", "a client has no address: all of them share one limit")
@@ -253,7 +253,7 @@ class Server:
     async def send(self):
         while self.waiting:
             calls, self.waiting = self.waiting, []
-            # Who has given up meanwhile is not to be counted.
+            # A caller that gave up meanwhile is not counted.
             calls = [(words, answer) for words, answer in calls if not answer.done()]
             try:
                 async with self.redis.pipeline(transaction=False) as pipe:

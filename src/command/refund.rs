@@ -9,8 +9,8 @@ use crate::stats;
 /// `SLIDEWIN.REFUND key id [COST units] [KEEP units]`
 ///
 /// Takes back what one allowed call recorded, but for the units that it keeps. By id, because "the
-/// newest" is somebody else's as soon as two calls overlap; and what is kept is said, not what is
-/// taken, so that it is safe to repeat. A log in which nothing is left disappears; the expiry of any
+/// newest" is somebody else's as soon as two calls overlap; and it names what is kept, not what
+/// is taken, so that it is safe to repeat. A log in which nothing is left disappears; the expiry of any
 /// other stays.
 ///
 /// Replies with the units taken back now. Errors change nothing.

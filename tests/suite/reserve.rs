@@ -43,7 +43,7 @@ fn nobody_waits_longer_than_maxwait(#[case] max_wait: &str, #[case] expected: [i
     assert_eq!(redis.ints(&line), expected);
 }
 
-/// Who wants to wait longer adds a longer rule that the shorter one implies.
+/// To wait longer, a caller adds a longer rule that the shorter one implies.
 #[test]
 fn a_longer_rule_makes_a_longer_queue() {
     let server = Server::with_stopped_clock();
