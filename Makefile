@@ -27,7 +27,7 @@ test-matrix: setup ## run the suite on every Redis and Valkey that can be fetche
 	@scripts/test-matrix
 
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
-	@scripts/clients python node express limits django express-rate-limit nestjs-throttler test
+	@scripts/clients python node go express limits django express-rate-limit nestjs-throttler test
 
 example-fastapi: build ## run an API with rate limits on port 8000 (PORT=6379 for its redis-server, or REDIS_URL=)
 	@scripts/clients python
