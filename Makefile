@@ -5,7 +5,7 @@ VECTORS ?= 2000000
 MODULE := target/release/libslidewin.so
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-matrix test-clients bench soak leaks fuzz bench-cluster lint
+.PHONY: help setup build run test test-matrix test-clients test-arm64 bench soak leaks fuzz bench-cluster lint
 .PHONY: example-fastapi example-express dist test-dist
 
 help: ## list the targets
@@ -26,6 +26,9 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 test-matrix: setup ## run the suite on every Redis and Valkey that can be fetched (about 10 minutes)
 	@scripts/test-matrix
 
+test-arm64: setup ## run the suite on an arm64 redis-server and load arm64 packages (root, unless on arm64; 10 minutes)
+	@scripts/setup dist && scripts/test-arm64
+
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)
 	@scripts/clients python node go express limits django express-rate-limit nestjs-throttler test
 
@@ -37,8 +40,8 @@ example-express: build ## the same with Express (needs Node.js 20)
 	@scripts/clients express
 	@scripts/run $(PORT) $(MODULE) express
 
-dist: ## make the archive and the Debian package, in target/dist
-	@scripts/setup dist && scripts/dist
+dist: ## make the archive and the Debian package, in target/dist (ARCH=arm64 for arm64, as root)
+	@scripts/setup dist && ARCH=$(ARCH) scripts/dist
 
 test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
 	@scripts/setup dist && scripts/test-dist elsewhere

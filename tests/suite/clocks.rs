@@ -23,6 +23,26 @@ fn a_clock_set_forward_lets_entries_run_out() {
     assert_eq!(redis.entries("k"), [NOW + HOUR]);
 }
 
+/// What docs/migrating.md shows beside a fixed window, whose count begins anew at its end.
+#[test]
+fn no_second_limit_passes_where_a_fixed_window_ends() {
+    let mut server = Server::with_stopped_clock();
+    let mut redis = server.connect();
+    let mut passed = Vec::new();
+    // Redis still has a key in the very millisecond in which it expires.
+    for (step, calls) in [(0, 1), (59 * SECOND, 9), (SECOND + 1_000, 10)] {
+        server.clock().step(step);
+        let fixed = (0..calls).filter(|_| {
+            redis.run::<redis::Value>("SET fixed 0 EX 60 NX");
+            redis.int("INCR fixed") <= 10
+        });
+        let fixed = fixed.count();
+        let call = |_: &i32| redis.int("SLIDEWIN.CHECK k 10 60 SKIPDENIED") == 1;
+        passed.push((fixed, (0..calls).filter(call).count()));
+    }
+    assert_eq!(passed, [(1, 1), (9, 9), (10, 1)]);
+}
+
 /// Case 33: entries from the future count until the clock has passed them, and none is overwritten.
 #[rstest]
 #[case(5 * SECOND)]

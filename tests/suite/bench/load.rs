@@ -170,18 +170,27 @@ impl Bench {
         nanos / 1_000.0
     }
 
-    /// Bytes that a call adds to the append-only file.
-    pub fn appended(&mut self, contestant: Contestant, load: Load) -> f64 {
+    /// Bytes that a call adds to the append-only file while as many entries run out as are added: 50
+    /// calls to each of 40 keys, 2,000 calls a second, for a second.
+    pub fn appended(&mut self, contestant: Contestant) -> f64 {
+        let load = Load {
+            keys: 40,
+            live: 50,
+            calls_per_second: 2_000.0,
+        };
         let size = |bench: &Self| {
             std::thread::sleep(Duration::from_millis(20));
             let path = bench.server.append_only_path();
             std::fs::metadata(path).unwrap().len() as f64
         };
-        let before = size(self);
-        for _ in 0..10 {
-            self.batch(contestant, load, 100);
+        self.seed(contestant, load);
+        let (before, started) = (size(self), Instant::now());
+        for batch in 1..=100 {
+            self.batch(contestant, load, 20);
+            let due = Duration::from_millis(10 * batch);
+            std::thread::sleep(due.saturating_sub(started.elapsed()));
         }
-        (size(self) - before) / 1_000.0
+        (size(self) - before) / 2_000.0
     }
 
     /// Bytes that a call sends and receives.

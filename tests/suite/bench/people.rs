@@ -94,7 +94,7 @@ pub fn print_encodings() {
             "50".to_owned(),
         ];
         let line = "SLIDEWIN.CHECK k:__rand_int__ 50 3600";
-        // Ten rounds over 10,000 keys fill them to about ten; five more make fifty.
+        // A measurement calls each of 10,000 keys about ten times.
         for _ in 0..5 {
             measure(&place, &script, line);
         }

@@ -350,14 +350,16 @@ pub fn module() -> PathBuf {
     program.with_file_name("libslidewin.so")
 }
 
-/// Compiles a C file of the project into a library that a server can load.
+/// Compiles a C file of the project into a library that a server can load, with the compiler that
+/// `SLIDEWIN_CC` names for a server of another architecture.
 pub fn compile(source: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let library = target.join(source.with_extension("so").file_name().unwrap());
     // Another test program may be using the one that is there.
     let fresh = library.with_extension(format!("{}.so", std::process::id()));
-    let status = Command::new("cc")
+    let compiler = std::env::var("SLIDEWIN_CC").unwrap_or_else(|_| "cc".to_owned());
+    let status = Command::new(compiler)
         .args(["-shared", "-fPIC", "-O2", "-o"])
         .args([&fresh, &source])
         .status()
