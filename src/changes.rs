@@ -102,36 +102,39 @@ impl Changes {
         if self.is_empty() {
             return;
         }
-        let [first, second] = &self.written;
-        let effects = [
-            self.newest.map(|newest| match newest {
-                Newest::After(time) => (Effect::RemoveAfter(time), Event::ZREMRANGEBYSCORE),
-                Newest::Count(n) => (Effect::RemoveFromRank(-n), Event::ZREMRANGEBYRANK),
-            }),
-            (self.oldest > 0).then(|| {
-                (
-                    Effect::RemoveUpToRank(self.oldest - 1),
-                    Event::ZREMRANGEBYRANK,
-                )
-            }),
-            self.refunded
-                .map(|(first, last)| (Effect::RemoveBetween(first, last), Event::ZREMRANGEBYSCORE)),
-            (!self.added.is_empty()).then_some((Effect::Add(&self.added), Event::ZADD)),
-            first.as_ref().map(Written::effect),
-            second.as_ref().map(Written::effect),
-            self.expiry
-                .map(|at_ms| (Effect::Expire(at_ms), Event::EXPIRE)),
-        ];
-        let effects = || effects.iter().flatten();
-        for (effect, _) in effects() {
-            api::replicate(call, name, *effect);
-        }
+        self.each(|effect, _| api::replicate(call, name, effect));
         api::signal_modified(call, name);
-        for (_, event) in effects() {
-            api::notify(call, name, event);
-        }
+        self.each(|_, event| api::notify(call, name, event));
         if self.emptied {
             api::notify(call, name, &Event::DEL);
+        }
+    }
+
+    /// The plain commands that replay the changes, in their order, and the event of each.
+    fn each(&self, mut tell: impl FnMut(Effect, &Event)) {
+        match self.newest {
+            Some(Newest::After(time)) => tell(Effect::RemoveAfter(time), &Event::ZREMRANGEBYSCORE),
+            Some(Newest::Count(n)) => tell(Effect::RemoveFromRank(-n), &Event::ZREMRANGEBYRANK),
+            None => {}
+        }
+        if self.oldest > 0 {
+            tell(
+                Effect::RemoveUpToRank(self.oldest - 1),
+                &Event::ZREMRANGEBYRANK,
+            );
+        }
+        if let Some((first, last)) = self.refunded {
+            tell(Effect::RemoveBetween(first, last), &Event::ZREMRANGEBYSCORE);
+        }
+        if !self.added.is_empty() {
+            tell(Effect::Add(&self.added), &Event::ZADD);
+        }
+        for written in self.written.iter().flatten() {
+            let (effect, event) = written.effect();
+            tell(effect, &event);
+        }
+        if let Some(at_ms) = self.expiry {
+            tell(Effect::Expire(at_ms), &Event::EXPIRE);
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Bytes<'a> {
     key: Key<'a>,
     start: NonNull<u8>,
     len: usize,
+    /// Whether the server has lent them for writing.
+    writable: bool,
 }
 
 impl<'a> Bytes<'a> {
@@ -34,10 +36,9 @@ impl<'a> Bytes<'a> {
             key,
             start: NonNull::dangling(),
             len: 0,
+            writable: false,
         };
-        if bytes.key.value_length() > 0 {
-            bytes.lend(READ);
-        }
+        bytes.lend(READ);
         bytes
     }
 
@@ -50,7 +51,9 @@ impl<'a> Bytes<'a> {
 
     /// The bytes, to be changed; none unless `resize` was called before.
     pub fn get_mut(&mut self) -> &mut [u8] {
-        self.lend(READ | WRITE);
+        if !self.writable {
+            self.lend(READ | WRITE);
+        }
         // SAFETY: as in `get`; asked for writing, the server lends memory that only this key uses,
         // and `self` is borrowed as mutable.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
@@ -65,19 +68,23 @@ impl<'a> Bytes<'a> {
         };
         // SAFETY: the key is open for writing and holds a string or nothing.
         let status = unsafe { required!(RedisModule_StringTruncate)(key, len) };
-        self.lend(READ);
+        self.lend(READ | WRITE);
         status == raw::Status::Ok as c_int
     }
 
     /// Asks the server where the bytes are.
     fn lend(&mut self, mode: c_int) {
+        self.len = 0;
+        let key = self.key.pointer();
+        if key.is_null() {
+            return;
+        }
         let mut len = 0;
-        // SAFETY: the handle is open, or null, which lends nothing.
-        let start =
-            unsafe { required!(RedisModule_StringDMA)(self.key.pointer(), &raw mut len, mode) };
-        match NonNull::new(start.cast()) {
-            Some(start) => (self.start, self.len) = (start, len),
-            None => self.len = 0,
+        // SAFETY: the handle is open, and what it opens is a string or nothing.
+        let start = unsafe { required!(RedisModule_StringDMA)(key, &raw mut len, mode) };
+        if let Some(start) = NonNull::new(start.cast()) {
+            (self.start, self.len) = (start, len);
+            self.writable = mode & WRITE != 0;
         }
     }
 

@@ -21,6 +21,9 @@ use std::ops::Range;
 /// The bytes of the header, and of an entry.
 pub const SIZE: usize = 16;
 
+/// So many entries share a line of the processor's cache, mostly.
+const ENTRIES_IN_A_LINE: usize = 64 / SIZE;
+
 /// The first bytes of every packed log.
 const MARK: [u8; 8] = *b"slidewin";
 
@@ -60,19 +63,18 @@ pub fn may_be_log(len: usize) -> bool {
 impl<'a> Entries<'a> {
     /// The entries of a packed log; `None` when the bytes are something else.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (blocks, rest) = bytes.as_chunks();
-        let (header, entries) = blocks.split_first()?;
-        let ours = rest.is_empty() && header.starts_with(&MARK);
-        let base = split(header).1;
-        ours.then_some(Self { base, entries })
+        let ours = may_be_log(bytes.len()) && bytes.starts_with(&MARK);
+        ours.then(|| Self::of(bytes))
     }
 
-    /// The entries of a new log.
-    pub fn none() -> Self {
-        Self {
-            base: 0,
-            entries: &[],
-        }
+    /// The entries of bytes that are known to be a packed log; none of no bytes, for a new log.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        let (blocks, _) = bytes.as_chunks();
+        let (base, entries) = match blocks {
+            [header, entries @ ..] => (split(header).1, entries),
+            [] => (0, blocks),
+        };
+        Self { base, entries }
     }
 
     /// The number of entries.
@@ -110,11 +112,38 @@ impl<'a> Entries<'a> {
 
     /// The number of entries up to a time.
     pub fn up_to(&self, time: Micros) -> usize {
-        match self.entries.last() {
+        match self.entries {
             // Mostly the clock is later than the newest entry.
-            Some(newest) if time_of(newest) <= time => self.len(),
-            _ => self.entries.partition_point(|entry| time_of(entry) <= time),
+            [.., newest] if time_of(newest) <= time => self.len(),
+            [oldest, .., newest] => self.search(time, time_of(oldest)..time_of(newest)),
+            _ => 0,
         }
+    }
+
+    /// The number of entries up to a time, which is before that of the newest.
+    ///
+    /// Each look at another part of a log is a miss of the cache, so the search goes outwards from
+    /// where the time would be if calls came evenly; it bisects what is left of a wrong guess.
+    fn search(&self, time: Micros, all: Range<Micros>) -> usize {
+        let [before, all] =
+            [time - all.start, all.end - all.start].map(|span| span.max(0).unsigned_abs());
+        let guess = u128::from(before) * self.len() as u128 / u128::from(all.max(1));
+        let (mut low, mut high) = (0, self.len());
+        let (mut probe, mut step) = (usize::try_from(guess).unwrap_or(high), ENTRIES_IN_A_LINE);
+        while low < high {
+            if probe < low || probe >= high {
+                probe = usize::midpoint(low, high);
+            }
+            if self.time(probe).is_some_and(|entry| entry <= time) {
+                low = probe + 1;
+                probe = low.saturating_add(step);
+            } else {
+                high = probe;
+                probe = high.saturating_sub(step);
+            }
+            step = step.saturating_mul(2);
+        }
+        low
     }
 
     /// The time of the unit that is so many units before the end of a range.
@@ -127,6 +156,13 @@ impl<'a> Entries<'a> {
 
     /// The first microsecond at a time or after it that no entry has.
     pub fn free_from(&self, start: Micros) -> Micros {
+        if self
+            .entries
+            .last()
+            .is_none_or(|newest| time_of(newest) < start)
+        {
+            return start;
+        }
         let later = self.entries.get(self.up_to(start - 1)..);
         let later = later.unwrap_or_default();
         // In a run of taken microseconds each entry is as far from the start as from the first one.
@@ -143,10 +179,16 @@ impl<'a> Entries<'a> {
         start + signed(taken)
     }
 
-    /// How many of the first `count` entries are forgotten, that is, hold no unit above the base.
-    pub fn forgotten(&self, count: usize) -> usize {
-        let first = self.entries.get(..count).unwrap_or(self.entries);
-        first.partition_point(|entry| self.above_base(entry) == 0)
+    /// How many of the first `count` entries are forgotten, that is, hold no unit above the base; at
+    /// least `expired`, of which that is not asked.
+    pub fn forgotten(&self, expired: usize, count: usize) -> usize {
+        let first = self.entries.get(expired..count).unwrap_or_default();
+        let is_forgotten = |entry: &_| self.above_base(entry) == 0;
+        match first.first() {
+            // Mostly nothing is, and this entry is the one that the search for expired ones ended at.
+            Some(entry) if is_forgotten(entry) => expired + first.partition_point(is_forgotten),
+            _ => expired,
+        }
     }
 
     /// How many entries of a range hold no unit.
@@ -199,13 +241,14 @@ fn at_least(base: u64, total: u64) -> u64 {
 /// Inserts an entry at an index, in bytes that are already one entry longer: later entries move up,
 /// and their totals grow by its units.
 pub fn insert(bytes: &mut [u8], index: usize, time: Micros, units: u64) {
-    let old = bytes
+    let Some(old) = bytes
         .len()
         .checked_sub(SIZE)
-        .and_then(|len| bytes.get(..len));
-    let Some(log) = old.and_then(Entries::parse) else {
+        .and_then(|len| bytes.get(..len))
+    else {
         return;
     };
+    let log = Entries::of(old);
     let (base, total) = (log.base, log.total_before(index).wrapping_add(units));
     let (at, old_end) = ((index + 1) * SIZE, bytes.len() - SIZE);
     if at < old_end {

@@ -50,8 +50,9 @@ impl<'a> PackedLog<'a> {
         if !bytes::may_be_log(len) {
             return None;
         }
-        let log = Self::new(key.into_bytes(), cutoff, now);
-        Entries::parse(log.bytes.get()).is_some().then_some(log)
+        let bytes = key.into_bytes();
+        Entries::parse(bytes.get())?;
+        Some(Self::new(bytes, cutoff, now))
     }
 
     /// The log of an absent key.
@@ -60,7 +61,7 @@ impl<'a> PackedLog<'a> {
     }
 
     fn new(bytes: Bytes<'a>, cutoff: Micros, now: Micros) -> Self {
-        let entries = Entries::parse(bytes.get()).unwrap_or(Entries::none());
+        let entries = Entries::of(bytes.get());
         Self {
             found: bytes.get().len(),
             start: entries.up_to(cutoff),
@@ -73,7 +74,7 @@ impl<'a> PackedLog<'a> {
     }
 
     fn entries_now(&self) -> Entries<'_> {
-        Entries::parse(self.bytes.get()).unwrap_or(Entries::none())
+        Entries::of(self.bytes.get())
     }
 
     /// The entries that the call found.
@@ -135,9 +136,9 @@ impl<'a> PackedLog<'a> {
         if !is_worth_a_rewrite(most, len) {
             return false;
         }
-        let forgotten = self.start.max(entries.forgotten(most));
-        // Entries of 0 units are counted one by one, and so only at every 16th of the log's size.
-        let step = (len.next_power_of_two() / 16).max(1);
+        let forgotten = entries.forgotten(self.start, most);
+        // Entries of 0 units are counted one by one, and so only at every quarter of the log's size.
+        let step = (len.next_power_of_two() / 4).max(1);
         let refunded = || entries.without_units(forgotten..most);
         is_worth_a_rewrite(forgotten, len)
             || (len.is_multiple_of(step) && is_worth_a_rewrite(forgotten + refunded(), len))
