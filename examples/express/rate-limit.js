@@ -109,13 +109,15 @@ export function rateLimit({
     }
   }
 
-  // How strict an answer is, and its headers: those of the draft `RateLimit header fields for HTTP`.
+  // How strict an answer is, and its headers: those of the draft `RateLimit header fields for HTTP`, -12.
+  // Drafts -08 to -11 called available quota and effective window r and t; a client ignores what it does not know.
   function state(reply, givenBack = 0) {
     const rows = reply[8] ?? [[reply[1], 0, reply[6], reply[2], 0, reply[4]]];
     const left = rows.map(([limit, , , remaining]) => Math.min(limit, remaining + givenBack));
     const items = rows.map(([, , used, , , resetAfterMs], index) => {
-      const reset = used === givenBack ? 0 : Math.ceil(resetAfterMs / 1000);
-      return `"${names[index]}";r=${left[index]}` + (resetAfterMs < 0 ? "" : `;t=${reset}`);
+      const a = left[index];
+      const w = used === givenBack ? 0 : Math.ceil(resetAfterMs / 1000);
+      return `"${names[index]}"` + (resetAfterMs < 0 ? `;a=${a};r=${a}` : `;a=${a};w=${w};r=${a};t=${w}`);
     });
     const fields = { "RateLimit-Policy": policy, RateLimit: items.join(", ") };
     return { strictness: Math.min(...left), fields };
@@ -154,6 +156,8 @@ export function rateLimit({
         limits.set(name, state(reply, units));
         setStrictest(response, limits);
       }
+      // The draft wants none on a redirection: a client might wait before it follows it.
+      if (status >= 300 && status < 400) for (const field of headers) response.removeHeader(field);
       return writeHead.apply(response, words);
     };
     next();

@@ -155,7 +155,9 @@ class RateLimit:
                     await self.refund(reply, key, cost, limits)
                 states = [state for state in limits.values() if state]
                 refused = any(name == b"ratelimit" for name, _ in message.get("headers", []))
-                if outermost and states and not refused:
+                # The draft wants none on a redirection: a client might wait before it follows it.
+                redirects = 300 <= message["status"] < 400
+                if outermost and states and not refused and not redirects:
                     _, headers = min(states, key=lambda state: state[0])
                     added = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
                     message["headers"] = [*message.get("headers", []), *added]
@@ -179,13 +181,18 @@ class RateLimit:
             pass
 
     def state(self, reply, given_back=0):
-        """How strict an answer is, and its headers: those of the draft `RateLimit header fields for HTTP`."""
+        """How strict an answer is, and its headers: those of the draft `RateLimit header fields for HTTP`, -12.
+
+        Drafts -08 to -11 called available quota and effective window `r` and `t`; a client ignores what it
+        does not know.
+        """
         rows = reply[8] if len(reply) > 8 else [[reply[1], 0, reply[6], reply[2], 0, reply[4]]]
         items, left = [], []
         for rule, (limit, _, used, remaining, _, reset_after_ms) in zip(self.rules, rows):
             left.append(min(limit, remaining + given_back))
             reset = 0 if used == given_back else seconds(reset_after_ms)
-            items.append(f'"{rule}";r={left[-1]}' + (f";t={reset}" if reset_after_ms >= 0 else ""))
+            known = ";a={0};w={1};r={0};t={1}" if reset_after_ms >= 0 else ";a={0};r={0}"
+            items.append(f'"{rule}"' + known.format(left[-1], reset))
         return min(left), {"RateLimit-Policy": self.policy, "RateLimit": ", ".join(items)}
 
     async def call(self, *words):

@@ -31,8 +31,19 @@ def fields(response, name):
     return [(item.value, dict(item.params)) for item in items]
 
 
+def states(response):
+    """What is available of each rule, and for how many seconds no more, under the names of draft -12."""
+    found = []
+    for name, parameters in fields(response, "RateLimit"):
+        new = {key: value for key, value in parameters.items() if key in "aw"}
+        # The names of the drafts before it.
+        assert parameters == new | {{"a": "r", "w": "t"}[key]: value for key, value in new.items()}
+        found.append((name, new))
+    return found
+
+
 def remaining(response):
-    return {name: parameters["r"] for name, parameters in fields(response, "RateLimit")}
+    return {name: state["a"] for name, state in states(response)}
 
 
 class App:
@@ -148,17 +159,17 @@ def test_a_burst_gets_its_limit_and_then_429(app, server):
     for response in denied:
         assert response.json() == {"error": "too many requests"}
         assert response.headers["Retry-After"] == "1"
-        assert fields(response, "RateLimit")[0] == ("burst", {"r": 0, "t": 1})
+        assert states(response)[0] == ("burst", {"a": 0, "w": 1})
         assert remaining(response) == {"burst": 0, "hourly": 1000 - used}
     assert all("Retry-After" not in response.headers for response in passed)
     for response in responses:
         assert fields(response, "RateLimit-Policy") == POLICY
-        (burst_name, burst_state), (hourly_name, hourly_state) = fields(response, "RateLimit")
+        (burst_name, burst_state), (hourly_name, hourly_state) = states(response)
         assert (burst_name, hourly_name) == ("burst", "hourly")
         # More is free when the oldest call leaves its window.
-        assert burst_state.keys() == hourly_state.keys() == {"r", "t"}
-        assert burst_state["t"] == 1
-        assert 3580 < hourly_state["t"] <= 3600
+        assert burst_state.keys() == hourly_state.keys() == {"a", "w"}
+        assert burst_state["w"] == 1
+        assert 3580 < hourly_state["w"] <= 3600
 
     time.sleep(1)
     assert app.get().status_code == 200
@@ -174,9 +185,8 @@ def test_the_hourly_limit_says_when_to_come_back(app, server):
     assert (last.status_code, denied.status_code) == (200, 429)
     assert remaining(last) == {"burst": 9, "hourly": 0}
     assert 590 <= int(denied.headers["Retry-After"]) <= 600
-    name, parameters = fields(denied, "RateLimit")[1]
-    assert (name, parameters["r"]) == ("hourly", 0)
-    assert parameters["t"] == int(denied.headers["Retry-After"])
+    wait = int(denied.headers["Retry-After"])
+    assert states(denied)[1] == ("hourly", {"a": 0, "w": wait})
 
 
 def test_only_known_api_keys_have_a_limit_of_their_own(app, server):
@@ -322,6 +332,15 @@ def test_different_names_both_count_and_the_stricter_one_writes_the_headers(star
     assert len(denied.headers.get_list("RateLimit")) == 1
 
 
+def test_a_redirection_counts_and_carries_no_headers(start, server):
+    app = start(TEN_A_MINUTE)
+    before = server.redis.zcard(OWN)
+    moved = app.get("/moved")
+    assert moved.status_code == 307
+    assert server.redis.zcard(OWN) == before + 1
+    assert not {"ratelimit", "ratelimit-policy"} & set(moved.headers)
+
+
 def test_waiting_for_ever_is_not_suggested(start, server):
     """Case 111, and one rule is enough."""
     limits = [{"name": "off", "rules": {"off": [0, 60]}, "path": "/other"}, *TEN_A_MINUTE]
@@ -329,7 +348,7 @@ def test_waiting_for_ever_is_not_suggested(start, server):
     denied = app.get("/other")
     assert denied.status_code == 429
     assert "Retry-After" not in denied.headers
-    assert fields(denied, "RateLimit") == [("off", {"r": 0})]  # no time at which more is free
+    assert states(denied) == [("off", {"a": 0})]  # no time at which more is free
 
 
 @pytest.mark.parametrize("name", ["fastapi", "express"])

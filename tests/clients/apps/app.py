@@ -4,6 +4,7 @@ import json
 import os
 
 from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import RedirectResponse
 from rate_limit import RateLimit
 
 app = FastAPI()
@@ -30,3 +31,8 @@ async def echo(request: Request):
 @app.get("/unavailable")
 async def unavailable():
     raise HTTPException(503, "unavailable")
+
+
+@app.get("/moved")
+async def moved():
+    return RedirectResponse("/")

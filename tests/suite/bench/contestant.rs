@@ -34,6 +34,7 @@ pub enum Contestant {
     DeniedSkipped,
     WithInfo,
     ThreeRules,
+    PackedCalls,
     Packed,
     PackedCost,
     PackedDenied,
@@ -52,12 +53,12 @@ pub enum Contestant {
 
 use Contestant::{
     Allowed, Calls, Cell, CellDenied, DeniedRecorded, DeniedSkipped, Empty, OneOfAll, Packed,
-    PackedCost, PackedDenied, PackedInfo, Ping, RecipeLua, RecipeMulti, RecipePipeline, Set,
-    ThreeRules, Turn, TwoByLua, TwoChecks, TwoOfAll, WithInfo, Zadd,
+    PackedCalls, PackedCost, PackedDenied, PackedInfo, Ping, RecipeLua, RecipeMulti,
+    RecipePipeline, Set, ThreeRules, Turn, TwoByLua, TwoChecks, TwoOfAll, WithInfo, Zadd,
 };
 
 /// All contestants and their names, in the order of the tables.
-pub const ALL: [(Contestant, &str); 24] = [
+pub const ALL: [(Contestant, &str); 25] = [
     (Ping, "PING"),
     (Set, "SET key value EX 60"),
     (Zadd, "ZADD of a new member"),
@@ -68,6 +69,7 @@ pub const ALL: [(Contestant, &str); 24] = [
     (DeniedSkipped, "CHECK SKIPDENIED, denied"),
     (WithInfo, "CHECK WITHINFO, allowed"),
     (ThreeRules, "CHECK, three rules, allowed"),
+    (PackedCalls, "bare API calls of CHECK PACKED, allowed"),
     (Packed, "CHECK PACKED, allowed"),
     (PackedCost, "CHECK PACKED COST 4000, allowed"),
     (PackedDenied, "CHECK PACKED SKIPDENIED, denied"),
@@ -106,8 +108,8 @@ impl Contestant {
                 Content::SortedSet
             }
             RecipeMulti | RecipePipeline | RecipeLua => Content::Recipe,
-            Packed | PackedCost | PackedDenied | PackedInfo | OneOfAll | TwoOfAll | TwoChecks
-            | TwoByLua | Turn => Content::Packed,
+            PackedCalls | Packed | PackedCost | PackedDenied | PackedInfo | OneOfAll | TwoOfAll
+            | TwoChecks | TwoByLua | Turn => Content::Packed,
         }
     }
 
@@ -149,6 +151,7 @@ impl Contestant {
             }
             Empty => send(&["BENCH.EMPTY", &key, &full, "3600", "SKIPDENIED"]),
             Calls => send(&["BENCH.CALLS", &key, &limit, &window]),
+            PackedCalls => send(&["BENCH.PACKED", &key, &limit, &window]),
             Allowed => send(&["SLIDEWIN.CHECK", &key, &limit, &window]),
             Packed => send(&["SLIDEWIN.CHECK", &key, &limit, &window, "PACKED"]),
             PackedCost => {

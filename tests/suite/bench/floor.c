@@ -3,13 +3,15 @@
  * BENCH.EMPTY takes any arguments and does nothing.
  * BENCH.CALLS key ... makes the calls of the module API without which an allowed CHECK cannot keep
  * its promises, and nothing else: it reads no argument but the key and decides nothing.
+ * BENCH.PACKED key ... makes those of an allowed CHECK on a packed log, which it never rewrites.
  *
  * It asks the server for the API by name, so it needs no header. */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
-enum { READ_WRITE = 3, ADD_NEW_ONLY = 2, GENERIC_EVENT = 4, ZSET_EVENT = 128, SIGNAL_BY_HAND = 2 };
+enum { READ_ONLY = 1, READ_WRITE = 3, ADD_NEW_ONLY = 2, GENERIC_EVENT = 4, STRING_EVENT = 8, ZSET_EVENT = 128, SIGNAL_BY_HAND = 2 };
 
 static void *(*open_key)(void *ctx, void *name, int mode);
 static void (*close_key)(void *key);
@@ -20,7 +22,10 @@ static void *(*current)(void *key, double *score);
 static void (*stop_range)(void *key);
 static int (*zset_rem)(void *key, void *member, int *removed);
 static int (*zset_add)(void *key, double score, void *member, int *flags);
+static long long (*expiry_of)(void *key);
 static int (*set_expiry)(void *key, long long at_ms);
+static char *(*bytes_of)(void *key, size_t *length, int mode);
+static int (*resize)(void *key, size_t length);
 static void *(*string_of)(void *ctx, long long number);
 static void (*free_string)(void *ctx, void *string);
 static int (*replicate)(void *ctx, const char *command, const char *format, ...);
@@ -45,7 +50,10 @@ static const struct {
     {"RedisModule_ZsetRangeStop", &stop_range},
     {"RedisModule_ZsetRem", &zset_rem},
     {"RedisModule_ZsetAdd", &zset_add},
+    {"RedisModule_GetAbsExpire", &expiry_of},
     {"RedisModule_SetAbsExpire", &set_expiry},
+    {"RedisModule_StringDMA", &bytes_of},
+    {"RedisModule_StringTruncate", &resize},
     {"RedisModule_CreateStringFromLongLong", &string_of},
     {"RedisModule_FreeString", &free_string},
     {"RedisModule_Replicate", &replicate},
@@ -95,6 +103,30 @@ static int calls(void *ctx, void **words, int count) {
     return reply_with_long_long(ctx, 1);
 }
 
+static int packed(void *ctx, void **words, int count) {
+    (void)count;
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    long long now = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+    long long expiry = now / 1000 + 3600000, entry[2] = {now, 1};
+
+    size_t length;
+    void *name = words[1], *key = open_key(ctx, name, READ_WRITE);
+    key_type(key);
+    bytes_of(key, &length, READ_ONLY);
+    resize(key, length + sizeof entry);
+    memcpy(bytes_of(key, &length, READ_WRITE) + length - sizeof entry, entry, sizeof entry);
+    if (expiry_of(key) < expiry) set_expiry(key, expiry);
+    close_key(key);
+
+    replicate(ctx, "APPEND", "sb", name, (char *)entry, sizeof entry);
+    replicate(ctx, "PEXPIREAT", "sl", name, expiry);
+    signal_modified(ctx, name);
+    notify(ctx, STRING_EVENT, "append", name);
+    notify(ctx, GENERIC_EVENT, "expire", name);
+    return reply_with_long_long(ctx, 1);
+}
+
 int RedisModule_OnLoad(void *ctx) {
     /* The first word of every context points to the function that finds the others. */
     int (*get_api)(const char *name, void *function) = *(int (**)(const char *, void *))ctx;
@@ -103,5 +135,6 @@ int RedisModule_OnLoad(void *ctx) {
     set_attributes(ctx, "bench-floor", 1, 1);
     set_options(ctx, SIGNAL_BY_HAND);
     return create_command(ctx, "bench.empty", empty, "write deny-oom fast", 1, 1, 1) ||
-           create_command(ctx, "bench.calls", calls, "write deny-oom fast", 1, 1, 1);
+           create_command(ctx, "bench.calls", calls, "write deny-oom fast", 1, 1, 1) ||
+           create_command(ctx, "bench.packed", packed, "write deny-oom fast", 1, 1, 1);
 }

@@ -127,3 +127,34 @@ pub fn print_while_saving() {
         wait_until("it has saved", || redis.info("persistence", field) == "0");
     }
 }
+
+/// A minute of a tenant with a budget of requests and tokens, as `examples/llm_budget.py` spends it: every
+/// call is estimated at 2,000 tokens; half of them use 1,000, the others 2,300.
+pub fn print_budget() {
+    let (_server, mut redis, _) = start();
+    for call in 0..600 {
+        let charge = "SLIDEWIN.CHECKALL {t}:requests 600 60 1 {t}:tokens 1000000 60 2000";
+        let fields: Vec<redis::Value> = redis.run(charge);
+        let [redis::Value::Int(1), .., redis::Value::Int(id), _] = fields.as_slice() else {
+            panic!("not allowed: {fields:?}");
+        };
+        redis.int(&if call % 2 == 0 {
+            format!("SLIDEWIN.REFUND {{t}}:tokens {id} COST 2000 KEEP 1000")
+        } else {
+            "SLIDEWIN.CHECK {t}:tokens 1000000 60 COST 300 PACKED".to_owned()
+        });
+    }
+    println!("\n| a minute of 600 requests and 990,000 tokens | server µs a call |\n| --- | --- |");
+    for command in ["CHECKALL", "REFUND", "CHECK"] {
+        let field = format!("cmdstat_slidewin.{}", command.to_lowercase());
+        let stats = redis.info("commandstats", &field);
+        let micros = stats
+            .split(',')
+            .find_map(|part| part.strip_prefix("usec_per_call="));
+        println!("| {command} | {} |", micros.expect("a time"));
+    }
+    println!("\n| key | bytes |\n| --- | --- |");
+    for key in ["{t}:requests", "{t}:tokens"] {
+        println!("| {key} | {} |", redis.int(&format!("MEMORY USAGE {key}")));
+    }
+}
