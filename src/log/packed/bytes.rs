@@ -1,4 +1,4 @@
-//! A packed log as bytes: reading and changing them. Pure.
+//! A packed log as bytes: what they say. Pure; `edit.rs` changes them.
 //!
 //! # Stored form
 //!
@@ -30,13 +30,13 @@ const MARK: [u8; 8] = *b"slidewin";
 /// Times and running totals of a packed log, to be read.
 #[derive(Clone, Copy)]
 pub struct Entries<'a> {
-    base: u64,
+    pub(super) base: u64,
     entries: &'a [[u8; SIZE]],
 }
 
 /// An entry's two numbers as they were written: its time and the running total.
 #[allow(clippy::cast_possible_truncation)] // each is half of the bytes
-fn split(entry: &[u8; SIZE]) -> (Micros, u64) {
+pub(super) fn split(entry: &[u8; SIZE]) -> (Micros, u64) {
     let both = u128::from_le_bytes(*entry);
     ((both as u64).cast_signed(), (both >> 64) as u64)
 }
@@ -46,7 +46,7 @@ fn time_of(entry: &[u8; SIZE]) -> Micros {
     split(entry).0.clamp(-FAR, FAR)
 }
 
-fn join(time: Micros, total: u64) -> [u8; SIZE] {
+pub(super) fn join(time: Micros, total: u64) -> [u8; SIZE] {
     (u128::from(total) << 64 | u128::from(time.cast_unsigned())).to_le_bytes()
 }
 
@@ -179,8 +179,8 @@ impl<'a> Entries<'a> {
         start + signed(taken)
     }
 
-    /// How many of the first `count` entries are forgotten, that is, hold no unit above the base; at
-    /// least `expired`, of which that is not asked.
+    /// How many entries of the first `count` count no more: those that have expired, and after them
+    /// those that are forgotten, which hold no unit above the base.
     pub fn forgotten(&self, expired: usize, count: usize) -> usize {
         let first = self.entries.get(expired..count).unwrap_or_default();
         let is_forgotten = |entry: &_| self.above_base(entry) == 0;
@@ -209,17 +209,8 @@ impl<'a> Entries<'a> {
     }
 
     /// The running total before an entry, as it is written.
-    fn total_before(&self, index: usize) -> u64 {
+    pub(super) fn total_before(&self, index: usize) -> u64 {
         self.base.wrapping_add(self.units_of_first(index))
-    }
-}
-
-/// Lets the totals from an index on grow by so many units, which wrap.
-fn shift_totals(bytes: &mut [u8], base: u64, from: usize, units: u64) {
-    let (blocks, _) = bytes.as_chunks_mut();
-    for entry in blocks.iter_mut().skip(1).skip(from) {
-        let (time, total) = split(entry);
-        *entry = join(time, at_least(base, total).wrapping_add(units));
     }
 }
 
@@ -229,81 +220,13 @@ fn signed(entries: usize) -> Micros {
 }
 
 /// A total, or the base where it is below.
-fn at_least(base: u64, total: u64) -> u64 {
+pub(super) fn at_least(base: u64, total: u64) -> u64 {
     // The difference to a total below the base wraps to a negative number.
     if total.wrapping_sub(base).cast_signed() < 0 {
         base
     } else {
         total
     }
-}
-
-/// Inserts an entry at an index, in bytes that are already one entry longer: later entries move up,
-/// and their totals grow by its units.
-pub fn insert(bytes: &mut [u8], index: usize, time: Micros, units: u64) {
-    let Some(old) = bytes
-        .len()
-        .checked_sub(SIZE)
-        .and_then(|len| bytes.get(..len))
-    else {
-        return;
-    };
-    let log = Entries::of(old);
-    let (base, total) = (log.base, log.total_before(index).wrapping_add(units));
-    let (at, old_end) = ((index + 1) * SIZE, bytes.len() - SIZE);
-    if at < old_end {
-        bytes.copy_within(at..old_end, at + SIZE);
-        shift_totals(bytes, base, index + 1, units);
-    }
-    if let Some(place) = bytes.get_mut(at..at + SIZE) {
-        place.copy_from_slice(&join(time, total));
-    }
-}
-
-/// Takes units from the call at an index.
-pub fn reduce(bytes: &mut [u8], index: usize, units: u64) {
-    if let Some(base) = Entries::parse(bytes).map(|log| log.base) {
-        shift_totals(bytes, base, index, units.wrapping_neg());
-    }
-}
-
-/// Forgets so many of the oldest units beside those that are forgotten.
-pub fn forget(bytes: &mut [u8], units: u64) {
-    if let Some(base) = Entries::parse(bytes).map(|log| log.base.wrapping_add(units)) {
-        if let Some(place) = bytes.get_mut(..SIZE) {
-            place.copy_from_slice(&header(base));
-        }
-    }
-}
-
-/// Keeps of the entries in a range those that hold units, or are not before `now`, moving them to
-/// the front, and returns how many bytes are in use then.
-pub fn compact(bytes: &mut [u8], kept: Range<usize>, now: Micros) -> usize {
-    let Some(log) = Entries::parse(bytes) else {
-        return bytes.len();
-    };
-    let base = log.base;
-    let mut before = log.total_before(kept.start);
-    let (blocks, _) = bytes.as_chunks_mut::<SIZE>();
-    let mut used = 1;
-    if let Some(first) = blocks.first_mut() {
-        *first = header(before);
-    }
-    for index in kept.start + 1..=kept.end {
-        let Some(entry) = blocks.get(index) else {
-            break;
-        };
-        let (time, total) = split(entry);
-        let total = at_least(base, total);
-        if total != before || time >= now {
-            before = total;
-            if let Some(place) = blocks.get_mut(used) {
-                *place = join(time, total);
-                used += 1;
-            }
-        }
-    }
-    used * SIZE
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! `SETRANGE` or `SET` at the end. (A long file, for one type: its positions hold only together.)
 
 mod bytes;
+mod edit;
 
 use crate::api::{Access, Bytes, Key, OwnedString, Value};
 use crate::changes::{publish_unlink, Changes, Written};
@@ -171,7 +172,7 @@ impl<'a> PackedLog<'a> {
 
     /// Rewrites the string with the entries of a range only, and without refunded calls of the past.
     fn rewrite(&mut self, kept: Range<usize>) {
-        let used = bytes::compact(self.bytes.get_mut(), kept, self.now);
+        let used = edit::compact(self.bytes.get_mut(), kept, self.now);
         // A shorter string is never refused; if it were, the rest would count on.
         let _ = self.bytes.resize(used);
         self.differs.all = true;
@@ -209,7 +210,7 @@ impl<'a> PackedLog<'a> {
             return 0;
         }
         let forgotten = self.entries_now().units_of_first(self.start) + surplus;
-        bytes::forget(self.bytes.get_mut(), forgotten);
+        edit::forget(self.bytes.get_mut(), forgotten);
         self.differs.base = true;
         forgotten
     }
@@ -237,7 +238,7 @@ impl<'a> PackedLog<'a> {
             let (first, _) = bytes.split_at_mut(SIZE);
             first.copy_from_slice(&bytes::header(0));
         }
-        bytes::insert(bytes, index, id, units);
+        edit::insert(bytes, index, id, units);
         self.touch(if old == 0 { 0 } else { (index + 1) * SIZE });
         self.end += 1;
         Ok(())
@@ -257,7 +258,7 @@ impl<'a> PackedLog<'a> {
         };
         let units = entries.units(index).saturating_sub(keep);
         if units > 0 {
-            bytes::reduce(self.bytes.get_mut(), index, units);
+            edit::reduce(self.bytes.get_mut(), index, units);
             self.touch((index + 1) * SIZE);
             self.settle_refund();
         }

@@ -1,3 +1,4 @@
+use super::super::edit::{compact, forget, insert, reduce};
 use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
