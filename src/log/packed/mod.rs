@@ -138,8 +138,8 @@ impl<'a> PackedLog<'a> {
             return false;
         }
         let forgotten = entries.forgotten(self.start, most);
-        // Entries of 0 units are counted one by one, and so only at every quarter of the log's size.
-        let step = (len.next_power_of_two() / 4).max(1);
+        // Entries of 0 units are counted one by one, and so only at every 16th of the log's size.
+        let step = (len.next_power_of_two() / 16).max(1);
         let refunded = || entries.without_units(forgotten..most);
         is_worth_a_rewrite(forgotten, len)
             || (len.is_multiple_of(step) && is_worth_a_rewrite(forgotten + refunded(), len))
