@@ -46,7 +46,7 @@ dist: ## make the archive and the Debian package, in target/dist (ARCH=arm64 for
 test-dist: ## unpack and load what make dist makes, and build it again elsewhere to compare
 	@scripts/setup dist && scripts/test-dist elsewhere
 
-bench: setup ## compare with the recipe, Lua and the floors, eleven minutes (BENCH_SERVER=, BENCH_CELL=/path/to/libredis_cell.so)
+bench: setup ## compare with the recipe, Lua and the floors, twelve minutes (BENCH_SERVER=, BENCH_CELL=/path/to/libredis_cell.so)
 	@$(if $(BENCH_SERVER),SLIDEWIN_SERVER=$(BENCH_SERVER)) SLIDEWIN_CELL=$(BENCH_CELL) \
 		cargo test --release --locked --test suite bench::bench -- --ignored --exact --nocapture
 

@@ -372,7 +372,7 @@ fn print_memory() {
     }
 }
 
-/// `make bench`: about eleven minutes.
+/// `make bench`: about twelve minutes.
 #[test]
 #[ignore = "takes minutes and a quiet machine; run by make bench"]
 fn bench() {
