@@ -26,7 +26,7 @@ test: setup ## run all tests (SLIDEWIN_SERVER=/path/to/server for another server
 test-matrix: setup ## run the suite on every Redis and Valkey that can be fetched (about 10 minutes)
 	@scripts/test-matrix
 
-test-arm64: setup ## run the suite on an arm64 redis-server and load arm64 packages (root, unless on arm64; 10 minutes)
+test-arm64: setup ## run the suite on an arm64 redis-server and load arm64 packages (root, unless on arm64; 6 minutes)
 	@scripts/setup dist && scripts/test-arm64
 
 test-clients: build ## run the README's recipes and the examples with the real clients (needs Node.js 20)

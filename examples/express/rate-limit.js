@@ -91,20 +91,41 @@ export function rateLimit({
     .map((rule) => `"${rule}";q=${rules[rule][0]};w=${Math.ceil(rules[rule][1])}`)
     .join(", ");
 
-  // Asks Redis, within the timeout; undefined when there is no answer.
+  // When Redis last answered.
+  let answered = -Infinity;
+
+  // Asks Redis; undefined when it is silent for the timeout. While it answers others, what is late is our own
+  // doing, which whoever calls us can bring about: then it waits longer, and in the end says `busy`.
   async function call(...words) {
+    const began = performance.now();
+    let asked = began;
     let timer;
+    let done = false;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error("no answer in time")), timeout);
+      // A busy process runs the timer first and then reads what has arrived long ago.
+      const wait = () => (timer = setTimeout(() => setImmediate(look), timeout));
+      const look = () => {
+        if (done) return;
+        const now = performance.now();
+        if (answered < asked) return reject(new Error("no answer in time"));
+        if (now - began > 5 * timeout) return reject(busy);
+        asked = now;
+        wait();
+      };
+      wait();
     });
     try {
-      return await Promise.race([redis.call(...words), late]);
+      const reply = await Promise.race([redis.call(...words), late]);
+      answered = performance.now();
+      return reply;
     } catch (error) {
+      if (error.name === "ReplyError") answered = performance.now();
       const isAnswer = error.name === "ReplyError" && !silence.test(error.message);
       const write = isAnswer ? console.error : console.warn;
       warn(error.message.slice(0, 30), `${words[0]}: ${error.message}`, write);
-      return undefined;
+      return error === busy ? busy : undefined;
     } finally {
+      done = true;
       clearTimeout(timer);
     }
   }
@@ -132,8 +153,8 @@ export function rateLimit({
     const id = `limit:${name}:${key(request)}`;
     const units = cost(request);
     const reply = await call("SLIDEWIN.CHECK", id, ...words, "COST", units, "SKIPDENIED", "WITHINFO");
-    if (!reply) {
-      if (failOpen) return next();
+    if (!reply || reply === busy) {
+      if (failOpen && reply !== busy) return next();
       response.set("Retry-After", "1");
       return response.status(503).json({ error: "try again later" });
     }
@@ -157,7 +178,9 @@ export function rateLimit({
         setStrictest(response, limits);
       }
       // The draft wants none on a redirection: a client might wait before it follows it.
-      if (status >= 300 && status < 400) for (const field of headers) response.removeHeader(field);
+      if (status >= 300 && status < 400) {
+        for (const field of ["RateLimit", "RateLimit-Policy"]) response.removeHeader(field);
+      }
       return writeHead.apply(response, words);
     };
     next();
@@ -170,6 +193,8 @@ function setStrictest(response, limits) {
   states.sort((one, other) => one.strictness - other.strictness);
   if (states.length > 0) response.set(states[0].fields);
 }
+
+const busy = new Error("more requests than this process can ask for");
 
 const said = new Map();
 

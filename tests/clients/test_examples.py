@@ -332,13 +332,14 @@ def test_different_names_both_count_and_the_stricter_one_writes_the_headers(star
     assert len(denied.headers.get_list("RateLimit")) == 1
 
 
-def test_a_redirection_counts_and_carries_no_headers(start, server):
+def test_a_redirection_counts_and_carries_no_rate_limit(start, server):
     app = start(TEN_A_MINUTE)
     before = server.redis.zcard(OWN)
     moved = app.get("/moved")
     assert moved.status_code == 307
     assert server.redis.zcard(OWN) == before + 1
     assert not {"ratelimit", "ratelimit-policy"} & set(moved.headers)
+    assert moved.headers["Retry-After"] == "7", "the app's own header stays"
 
 
 def test_waiting_for_ever_is_not_suggested(start, server):

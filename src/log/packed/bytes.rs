@@ -21,7 +21,7 @@ use std::ops::Range;
 /// The bytes of the header, and of an entry.
 pub const SIZE: usize = 16;
 
-/// So many entries share a line of the processor's cache, mostly.
+/// The number of entries in a line of the processor's cache.
 const ENTRIES_IN_A_LINE: usize = 64 / SIZE;
 
 /// The first bytes of every packed log.
@@ -120,14 +120,14 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The number of entries up to a time, which is before that of the newest.
+    /// The number of entries up to a time before that of the newest; `all` are the times of both ends.
     ///
     /// Each look at another part of a log is a miss of the cache, so the search goes outwards from
     /// where the time would be if calls came evenly; it bisects what is left of a wrong guess.
     fn search(&self, time: Micros, all: Range<Micros>) -> usize {
-        let [before, all] =
+        let [before, whole] =
             [time - all.start, all.end - all.start].map(|span| span.max(0).unsigned_abs());
-        let guess = u128::from(before) * self.len() as u128 / u128::from(all.max(1));
+        let guess = u128::from(before) * self.len() as u128 / u128::from(whole.max(1));
         let (mut low, mut high) = (0, self.len());
         let (mut probe, mut step) = (usize::try_from(guess).unwrap_or(high), ENTRIES_IN_A_LINE);
         while low < high {
@@ -179,13 +179,13 @@ impl<'a> Entries<'a> {
         start + signed(taken)
     }
 
-    /// How many entries of the first `count` count no more: those that have expired, and after them
+    /// How many of the first `count` entries no longer count: those that have expired, and after them
     /// those that are forgotten, which hold no unit above the base.
     pub fn forgotten(&self, expired: usize, count: usize) -> usize {
         let first = self.entries.get(expired..count).unwrap_or_default();
         let is_forgotten = |entry: &_| self.above_base(entry) == 0;
         match first.first() {
-            // Mostly nothing is, and this entry is the one that the search for expired ones ended at.
+            // Mostly none is, and the search for expired entries has just read this one.
             Some(entry) if is_forgotten(entry) => expired + first.partition_point(is_forgotten),
             _ => expired,
         }

@@ -1,6 +1,6 @@
 //! Changes to the bytes of a packed log (`bytes.rs`). Pure.
 //!
-//! Like reading, they neither panic nor loop, whatever somebody wrote.
+//! No bytes make this code panic or loop: somebody else may have written them.
 
 use super::bytes::{at_least, header, join, split, Entries, SIZE};
 use crate::rule::Micros;

@@ -14,6 +14,6 @@ app.post("/echo", express.raw({ type: () => true }), (request, response) => {
   response.json({ bytes: request.body.length });
 });
 app.get("/unavailable", (request, response) => response.status(503).json({ detail: "unavailable" }));
-app.get("/moved", (request, response) => response.redirect(307, "/"));
+app.get("/moved", (request, response) => response.set("Retry-After", "7").redirect(307, "/"));
 if (process.env.SOCKET) app.listen(process.env.SOCKET);
 else app.listen(process.env.PORT, "127.0.0.1");

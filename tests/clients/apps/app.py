@@ -35,4 +35,4 @@ async def unavailable():
 
 @app.get("/moved")
 async def moved():
-    return RedirectResponse("/")
+    return RedirectResponse("/", headers={"Retry-After": "7"})
