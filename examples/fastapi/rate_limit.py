@@ -13,6 +13,7 @@ import ipaddress
 import logging
 import os
 import time
+from collections import deque
 
 import redis.asyncio as redis
 from redis import exceptions
@@ -196,21 +197,9 @@ class RateLimit:
         return min(left), {"RateLimit-Policy": self.policy, "RateLimit": ", ".join(items)}
 
     async def call(self, *words):
-        """Asks Redis. Only its silence is no answer: while it answers others, what is late is ours."""
-        server, began = self.server(), time.monotonic()
-        answer = server.ask(words)
+        """Asks Redis. Only its silence is no answer."""
         try:
-            while True:
-                asked = time.monotonic()
-                done, _ = await asyncio.wait([answer], timeout=self.timeout)
-                if done:
-                    return answer.result()
-                if server.answered < asked:
-                    raise TimeoutError("silence")
-                if time.monotonic() - began > 5 * self.timeout:
-                    # Whoever calls us can bring this about, so it must not let requests pass.
-                    warn("busy", "%s: more requests than this process can ask for", words[0])
-                    raise Unavailable(ours=True)
+            return await self.server().ask(words)
         except SILENCE as error:
             warn(type(error).__name__, "%s: no answer from Redis: %r", words[0], error)
             raise Unavailable(ours=False) from error
@@ -219,8 +208,6 @@ class RateLimit:
             level = logging.WARNING if misconf else logging.ERROR
             warn(str(error)[:30], "%s: %s", words[0], error, level=level)
             raise Unavailable(ours=False) from error
-        finally:
-            answer.cancel()
 
     def server(self):
         """The client of this event loop: a connection belongs to the loop that made it."""
@@ -242,39 +229,68 @@ class Server:
     needs no more than one connection. No retries: a call that got no answer may have counted."""
 
     def __init__(self, url, timeout):
-        self.redis = redis.Redis.from_url(
-            url, retry=Retry(NoBackoff(), 0), socket_timeout=timeout, socket_connect_timeout=timeout
-        )
-        self.answered = 0.0
-        self.waiting = []
+        # The deadline is that of a whole exchange.
+        none = {"socket_timeout": None, "socket_connect_timeout": None}
+        self.redis = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **none)
+        self.timeout = timeout
+        self.waiting = deque()
         self.sender = None
 
     def ask(self, words):
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
-        self.waiting.append((words, answer))
+        self.waiting.append((words, answer, time.monotonic()))
         if self.sender is None or self.sender.done():
             self.sender = loop.create_task(self.send())
         return answer
 
     async def send(self):
         while self.waiting:
-            calls, self.waiting = self.waiting, []
-            # A caller that gave up meanwhile is not counted.
-            calls = [(words, answer) for words, answer in calls if not answer.done()]
+            calls = self.next_calls()
             try:
-                async with self.redis.pipeline(transaction=False) as pipe:
-                    for words, _ in calls:
-                        pipe.execute_command(*words)
-                    replies = await pipe.execute(raise_on_error=False)
-                self.answered = time.monotonic()
+                replies = await self.exchange([words for words, _ in calls])
             except Exception as error:
+                # Whoever waits behind them gets no answer either.
+                calls += [(words, answer) for words, answer, _ in self.waiting]
+                self.waiting.clear()
                 replies = [error] * len(calls)
             for (_, answer), reply in zip(calls, replies):
                 if isinstance(reply, Exception) and not answer.done():
                     answer.set_exception(reply)
                 elif not answer.done():
                     answer.set_result(reply)
+
+    def next_calls(self):
+        """Up to a hundred calls: the replies to a whole flood take long to read, which would look like silence."""
+        calls = []
+        while self.waiting and len(calls) < 100:
+            words, answer, since = self.waiting.popleft()
+            if answer.done():  # the client hung up
+                continue
+            if time.monotonic() - since > 5 * self.timeout:
+                # Whoever calls us can bring this about, so it must not let requests pass.
+                warn("busy", "%s: more requests than this process can ask for", words[0])
+                answer.set_exception(Unavailable(ours=True))
+            else:
+                calls.append((words, answer))
+        return calls
+
+    async def exchange(self, calls):
+        """The replies to some calls, or TimeoutError."""
+        replies = asyncio.ensure_future(self.pipeline(calls))
+        # Four short waits: a process that was held up finds a long one over before it has read the replies.
+        for _ in range(4):
+            done, _ = await asyncio.wait([replies], timeout=self.timeout / 4)
+            if done:
+                return replies.result()
+        replies.cancel()
+        raise TimeoutError("silence")
+
+    async def pipeline(self, calls):
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for words in calls:
+                pipe.execute_command(*words)
+            return await pipe.execute(raise_on_error=False)
 
 
 class Unavailable(Exception):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -251,6 +252,24 @@ def test_a_short_pause_of_redis_lets_none_too_many_pass(start, server):
         statuses, _ = answers.result()
     assert set(statuses) <= {200, 429, 503}
     assert statuses.count(200) <= 10 or app.log.read_text().count("no answer") > 0
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5])
+def test_a_process_that_was_held_up_lets_none_too_many_pass(start, server, seconds):
+    """The reply is there, but the process could not read it in time: that is not Redis' silence."""
+    app = start(TEN_A_MINUTE)
+    assert app.at_once(10)[0] == [200] * 10
+    server.pause()
+    with ThreadPoolExecutor(1) as thread:
+        requests = thread.submit(app.at_once, 10)
+        # They wait for Redis.
+        time.sleep(0.1)
+        app.process.send_signal(signal.SIGSTOP)
+        server.resume()
+        time.sleep(seconds)
+        app.process.send_signal(signal.SIGCONT)
+        statuses, _ = requests.result()
+    assert set(statuses) <= {429, 503}
 
 
 def test_workers_share_the_limit(start):

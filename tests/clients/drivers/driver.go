@@ -1,20 +1,36 @@
-// Calls the recipe's allow with each line of the input as the key, and prints what it says.
+// Calls the recipe's allow as often at once as each line says, and prints the answers.
 package main
 
 import (
 	"bufio"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 )
 
 func main() {
-	keys := bufio.NewScanner(os.Stdin)
-	for keys.Scan() {
-		allowed, remaining, retryAfterMs := allow(keys.Text())
-		left := "null"
-		if remaining >= 0 {
-			left = fmt.Sprint(remaining)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		count, key, _ := strings.Cut(lines.Text(), " ")
+		times, _ := strconv.Atoi(count)
+		answers := make(chan string)
+		for range times {
+			go func() { answers <- answer(key) }()
 		}
-		fmt.Printf("[%t, %s, %d]\n", allowed, left, retryAfterMs)
+		printed := make([]string, times)
+		for index := range printed {
+			printed[index] = <-answers
+		}
+		fmt.Printf("[%s]\n", strings.Join(printed, ", "))
 	}
+}
+
+func answer(key string) string {
+	allowed, remaining, retryAfterMs := allow(key)
+	left := "null"
+	if remaining >= 0 {
+		left = fmt.Sprint(remaining)
+	}
+	return fmt.Sprintf("[%t, %s, %d]", allowed, left, retryAfterMs)
 }

@@ -1,9 +1,11 @@
-// Calls the recipe's `allow` with each line of the input as the key, and prints what it says.
+// Calls the recipe's `allow` as often at once as each line says, and prints the answers.
 import { createInterface } from "node:readline";
 import { allow } from "./recipe.mjs";
 
-for await (const key of createInterface({ input: process.stdin })) {
-  const { allowed, remaining, retryAfterMs } = await allow(key);
-  console.log(JSON.stringify([allowed, remaining ?? null, retryAfterMs ?? 0]));
+for await (const line of createInterface({ input: process.stdin })) {
+  const [, times, key] = line.match(/(\d+) (.*)/);
+  const answers = await Promise.all(Array.from({ length: times }, () => allow(key)));
+  const printed = answers.map(({ allowed, remaining, retryAfterMs }) => [allowed, remaining ?? null, retryAfterMs ?? 0]);
+  console.log(JSON.stringify(printed));
 }
 process.exit();

@@ -1,10 +1,12 @@
-"""Calls the recipe's `allow` with each line of the input as the key, and prints what it says."""
+"""Calls the recipe's `allow` as often at once as each line says, and prints the answers."""
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from recipe import allow
 
 for line in sys.stdin:
-    allowed, remaining, retry_after_ms = allow(line.strip())
-    print(json.dumps([allowed, remaining, retry_after_ms]), flush=True)
+    times, key = line.strip().split(" ", 1)
+    with ThreadPoolExecutor(int(times)) as threads:
+        print(json.dumps(list(threads.map(allow, [key] * int(times)))), flush=True)

@@ -1,4 +1,4 @@
-"""Calls the recipe's `allow` with each line of the input as the key, and prints what it says."""
+"""Calls the recipe's `allow` as often at once as each line says, and prints the answers."""
 
 import asyncio
 import json
@@ -10,8 +10,8 @@ from recipe import allow
 async def main():
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
-        allowed, remaining, retry_after_ms = await allow(line.strip())
-        print(json.dumps([allowed, remaining, retry_after_ms]), flush=True)
+        times, key = line.strip().split(" ", 1)
+        print(json.dumps(await asyncio.gather(*(allow(key) for _ in range(int(times))))), flush=True)
 
 
 asyncio.run(main())
