@@ -5,6 +5,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -116,3 +117,51 @@ def cluster(cluster_nodes):
         assert wait_until(lambda: server.redis.cluster("info")["cluster_state"] == "ok")
         server.redis.flushall()
     return cluster_nodes
+
+
+class Proxy:
+    """A way to a server that can vanish without a word, as a host does that loses its power."""
+
+    def __init__(self, port):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.port, self.living, self.all = port, set(), []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            pair = (client, socket.create_connection(("127.0.0.1", self.port)))
+            self.all += pair
+            self.living.add(pair)
+            for one, other in (pair, pair[::-1]):
+                threading.Thread(target=self.pump, args=(pair, one, other), daemon=True).start()
+
+    def pump(self, pair, one, other):
+        try:
+            while data := one.recv(65536):
+                if pair in self.living:
+                    other.sendall(data)
+            if pair in self.living:
+                other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def vanish(self):
+        """Forwards no more of what is said on any connection made so far; new ones work."""
+        self.living.clear()
+
+    def close(self):
+        self.listener.close()
+        for one in self.all:
+            one.close()
+
+
+@pytest.fixture
+def proxy(server):
+    proxy = Proxy(server.port)
+    yield proxy
+    proxy.close()

@@ -458,6 +458,19 @@ def test_an_app_that_starts_without_redis_limits_once_it_is_there(server, tmp_pa
             app.stop()
 
 
+@pytest.mark.parametrize("name", ["fastapi", "express"])
+def test_an_app_limits_again_after_redis_vanished_without_a_word(name, proxy, tmp_path):
+    """Nothing closes the connection, and a new one would work."""
+    app = App(name, proxy.url, tmp_path)
+    try:
+        assert wait_until(app.is_limited), app.log.read_text()
+        proxy.vanish()
+        assert "RateLimit" not in app.get().headers
+        assert wait_until(app.is_limited, 12), app.log.read_text()
+    finally:
+        app.stop()
+
+
 def test_every_event_loop_has_a_client_of_its_own(server, monkeypatch):
     """Case 107: a test client runs each call in a loop of its own."""
     from fastapi.testclient import TestClient

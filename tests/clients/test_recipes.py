@@ -215,6 +215,17 @@ def test_a_recipe_lets_calls_pass_while_redis_is_away_and_counts_again_after(pro
     assert_three_a_minute(program, "user:42")
 
 
+# The others wait for the kernel to give up, as the page says.
+@pytest.mark.parametrize("client", [client for client in SINGLE if client not in ("node-redis", "redis-rs")])
+def test_a_recipe_counts_again_after_redis_vanished_without_a_word(client, proxy):
+    """Nothing closes the connection, and a new one would work."""
+    with Program(client, proxy.url) as program:
+        assert wait_until(program.is_counting)
+        proxy.vanish()
+        assert program.allow("user:42") == UNANSWERED
+        assert wait_until(program.is_counting, 12)
+
+
 def test_a_recipe_starts_while_redis_is_away(client, servers):
     """Case 103: no crash at the start, and no unhandled rejection later."""
     for server in servers:
