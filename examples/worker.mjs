@@ -11,6 +11,7 @@ const longest = Math.max(...limit.filter((_, index) => index % 2 === 1).map(Numb
 
 export const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379", {
   commandTimeout: 1000,
+  socketTimeout: 5000,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
 });

@@ -32,8 +32,7 @@ IPV6_PREFIX = 64
 
 # What says that Redis cannot answer just now: no answer, or one of these.
 SILENCE = (
-    TimeoutError,
-    OSError,
+    OSError,  # TimeoutError among them
     exceptions.ConnectionError,  # LOADING among them
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
@@ -200,13 +199,11 @@ class RateLimit:
         """Asks Redis. Only its silence is no answer."""
         try:
             return await self.server().ask(words)
-        except SILENCE as error:
-            warn(type(error).__name__, "%s: no answer from Redis: %r", words[0], error)
-            raise Unavailable(ours=False) from error
-        except exceptions.RedisError as error:
-            misconf = str(error).startswith("MISCONF")
-            level = logging.WARNING if misconf else logging.ERROR
-            warn(str(error)[:30], "%s: %s", words[0], error, level=level)
+        except (OSError, exceptions.RedisError) as error:
+            if is_silence(error):
+                warn(type(error).__name__, "%s: no answer from Redis: %r", words[0], error)
+            else:
+                warn(str(error)[:30], "%s: %s", words[0], error, level=logging.ERROR)
             raise Unavailable(ours=False) from error
 
     def server(self):
@@ -239,6 +236,8 @@ class Server:
     def ask(self, words):
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
+        # Encoded here, so that a key which cannot be fails its own request and not the pipeline's.
+        words = [str(word).encode() for word in words]
         self.waiting.append((words, answer, time.monotonic()))
         if self.sender is None or self.sender.done():
             self.sender = loop.create_task(self.send())
@@ -269,7 +268,7 @@ class Server:
                 continue
             if time.monotonic() - since > 5 * self.timeout:
                 # Whoever calls us can bring this about, so it must not let requests pass.
-                warn("busy", "%s: more requests than this process can ask for", words[0])
+                warn("busy", "more requests than this process can ask for")
                 answer.set_exception(Unavailable(ours=True))
             else:
                 calls.append((words, answer))
@@ -310,6 +309,12 @@ def fault_in(name, rules):
         if not 0.001 <= window <= 315_360_000:
             return f"rate limit {name}, rule {rule}: not a window in seconds: {window!r}"
     return None
+
+
+def is_silence(error):
+    if isinstance(error, exceptions.AuthenticationError):  # to redis-py an error of the connection, but an answer
+        return False
+    return isinstance(error, SILENCE) or str(error).startswith("MISCONF")
 
 
 def is_preflight(request):

@@ -1,6 +1,7 @@
 // The store, driven by the real libraries. REDIS_URL names a Redis with the module, BARE_URL one without,
 // CLUSTER_URL a node of a cluster.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, beforeEach, test } from "node:test";
 import express from "express";
 import { rateLimit } from "express-rate-limit";
@@ -119,6 +120,19 @@ test("in a cluster, with either client", async () => {
   }
   io.disconnect();
   node.destroy();
+});
+
+test("while Redis does not answer, requests pass if passOnStoreError says so", async () => {
+  const options = { commandTimeout: 200, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: 5000 };
+  const impatient = new Redis(process.env.REDIS_URL, options);
+  await once(impatient, "ready");
+  const sendCommand = (...words) => impatient.call(...words);
+  await redis.call("CLIENT", "PAUSE", 1500, "ALL");
+  const started = performance.now();
+  assert.deepEqual(await statuses(limited({ sendCommand }, { passOnStoreError: true }), 2), [200, 200]);
+  assert.deepEqual(await statuses(limited({ sendCommand }), 1), [500]);
+  assert.ok(performance.now() - started < 1400);
+  impatient.disconnect();
 });
 
 test("what is wrong is said in one sentence", async () => {

@@ -1,6 +1,7 @@
 // The storage, driven by the real library. REDIS_URL names a Redis with the module, BARE_URL one without.
 import "reflect-metadata";
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, beforeEach, test } from "node:test";
 import { Controller, Get, Module, type INestApplication } from "@nestjs/common";
 import { APP_GUARD, NestFactory } from "@nestjs/core";
@@ -24,9 +25,9 @@ class Hello {
   }
 }
 
-async function start(throttler: { ttl: number; limit: number; blockDuration?: number }) {
+async function start(throttler: { ttl: number; limit: number; blockDuration?: number }, client = redis) {
   @Module({
-    imports: [ThrottlerModule.forRoot({ throttlers: [throttler], storage: new SlidewinThrottlerStorage(redis) })],
+    imports: [ThrottlerModule.forRoot({ throttlers: [throttler], storage: new SlidewinThrottlerStorage(client) })],
     controllers: [Hello],
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
   })
@@ -53,6 +54,18 @@ test("a block lasts as long as it says, and then the client begins anew", async 
   assert.deepEqual([await status(), await status(), await status(), await status()], [200, 200, 429, 429]);
   await new Promise((done) => setTimeout(done, 450));
   assert.deepEqual([await status(), await status(), await status()], [200, 200, 429]);
+});
+
+test("while Redis does not answer, requests fail as soon as the client gives up", async () => {
+  const options = { commandTimeout: 200, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: 5000 };
+  const impatient = new Redis(process.env.REDIS_URL!, options);
+  await once(impatient, "ready");
+  const url = await start({ ttl: 60_000, limit: 3 }, impatient);
+  await redis.call("CLIENT", "PAUSE", 1500, "ALL");
+  const started = performance.now();
+  assert.equal((await fetch(url)).status, 500);
+  assert.ok(performance.now() - started < 1000);
+  impatient.disconnect();
 });
 
 test("what is wrong is said in one sentence", async () => {

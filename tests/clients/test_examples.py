@@ -445,6 +445,19 @@ def test_requests_pass_while_redis_refuses(app, server, break_it):
     assert 1 <= complaints(app) <= 3
 
 
+def test_a_wrong_password_is_logged_as_an_error(server, tmp_path):
+    """It is an answer, not silence; requests pass all the same."""
+    server.redis.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all")
+    app = App("fastapi", server.url.replace("redis://", "redis://app:wrong@"), tmp_path)
+    try:
+        assert wait_until(app.answers), app.log.read_text()
+        assert app.get().status_code == 200
+        complaint = next(line for line in app.log.read_text().splitlines() if "SLIDEWIN.CHECK" in line)
+        assert complaint.startswith("ERROR:"), complaint
+    finally:
+        app.stop()
+
+
 def test_an_app_that_starts_without_redis_limits_once_it_is_there(server, tmp_path):
     for name in ("fastapi", "express"):
         server.stop()
@@ -469,6 +482,26 @@ def test_an_app_limits_again_after_redis_vanished_without_a_word(name, proxy, tm
         assert wait_until(app.is_limited, 12), app.log.read_text()
     finally:
         app.stop()
+
+
+def test_a_request_that_redis_cannot_be_asked_for_fails_alone(server, monkeypatch):
+    """Requests of the same moment share a pipeline, and must not share its fate."""
+    monkeypatch.syspath_prepend(str(FASTAPI))
+    from rate_limit import RateLimit
+    from starlette.responses import Response
+
+    def key(request):
+        return "\ud800" if request.url.path == "/bad" else "good"
+
+    app = RateLimit(Response(), rules={"burst": (10, 60)}, key=key, url=server.url)
+
+    async def statuses():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(base_url="http://app", transport=transport) as http:
+            responses = await asyncio.gather(*(http.get(path) for path in ["/"] * 6 + ["/bad"] + ["/"] * 6))
+        return [response.status_code for response in responses]
+
+    assert sorted(asyncio.run(statuses())) == [200] * 10 + [429] * 2 + [500]
 
 
 def test_every_event_loop_has_a_client_of_its_own(server, monkeypatch):
