@@ -51,7 +51,7 @@ export function byApiKey(keys, header = "X-API-Key") {
 }
 
 // A client of Redis: no queue and no retries, for a call that got no answer may have counted. A host that vanishes
-// closes no connection, so one without an answer is dropped after a while.
+// closes no connection, so the client drops one that does not answer.
 export function connect(url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379", timeout = 200) {
   const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
   const redis = new Redis(url, { ...options, connectTimeout: timeout, socketTimeout: 5000 });

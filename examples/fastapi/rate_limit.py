@@ -226,9 +226,10 @@ class Server:
     needs no more than one connection. No retries: a call that got no answer may have counted."""
 
     def __init__(self, url, timeout):
-        # The deadline is that of a whole exchange.
-        none = {"socket_timeout": None, "socket_connect_timeout": None}
-        self.redis = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **none)
+        # `exchange` keeps the deadline.
+        self.redis = redis.Redis.from_url(
+            url, retry=Retry(NoBackoff(), 0), socket_timeout=None, socket_connect_timeout=None
+        )
         self.timeout = timeout
         self.waiting = deque()
         self.sender = None
@@ -236,7 +237,7 @@ class Server:
     def ask(self, words):
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
-        # Encoded here, so that a key which cannot be fails its own request and not the pipeline's.
+        # A key that cannot be encoded fails its own request here, and not the whole pipeline later.
         words = [str(word).encode() for word in words]
         self.waiting.append((words, answer, time.monotonic()))
         if self.sender is None or self.sender.done():
@@ -260,7 +261,7 @@ class Server:
                     answer.set_result(reply)
 
     def next_calls(self):
-        """Up to a hundred calls: the replies to a whole flood take long to read, which would look like silence."""
+        """Up to a hundred calls: reading the replies to a whole flood takes so long that it would look like silence."""
         calls = []
         while self.waiting and len(calls) < 100:
             words, answer, since = self.waiting.popleft()
@@ -277,7 +278,7 @@ class Server:
     async def exchange(self, calls):
         """The replies to some calls, or TimeoutError."""
         replies = asyncio.ensure_future(self.pipeline(calls))
-        # Four short waits: a process that was held up finds a long one over before it has read the replies.
+        # Four short waits: after a pause of the process, its timers fire before it reads what has arrived.
         for _ in range(4):
             done, _ = await asyncio.wait([replies], timeout=self.timeout / 4)
             if done:

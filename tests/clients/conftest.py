@@ -120,7 +120,7 @@ def cluster(cluster_nodes):
 
 
 class Proxy:
-    """A way to a server that can vanish without a word, as a host does that loses its power."""
+    """A way to a server that can vanish like a host that loses its power: no connection is closed."""
 
     def __init__(self, port):
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -504,6 +504,32 @@ def test_a_request_that_redis_cannot_be_asked_for_fails_alone(server, monkeypatc
     assert sorted(asyncio.run(statuses())) == [200] * 10 + [429] * 2 + [500]
 
 
+def test_a_flood_in_one_process_lets_none_too_many_pass(server, monkeypatch):
+    """More at once than can be asked for in time, Redis healthy: who was not asked for is refused, not let pass."""
+    monkeypatch.syspath_prepend(str(FASTAPI))
+    from rate_limit import RateLimit
+    from starlette.responses import Response
+
+    app = RateLimit(Response(), rules={"burst": (10, 60)}, url=server.url)
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "client": ("192.0.2.1", 1)}
+    statuses = []
+
+    async def receive():
+        return {"type": "http.request"}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def flood():
+        await asyncio.gather(*(app(dict(scope), receive, send) for _ in range(20_000)))
+
+    asyncio.run(flood())
+    assert len(statuses) == 20_000
+    assert set(statuses) <= {200, 429, 503}
+    assert statuses.count(200) == 10
+
+
 def test_every_event_loop_has_a_client_of_its_own(server, monkeypatch):
     """Case 107: a test client runs each call in a loop of its own."""
     from fastapi.testclient import TestClient

@@ -1,4 +1,4 @@
-"""Calls the recipe's `allow` as often at once as each line says, and prints the answers."""
+"""Each line is a number and a key: calls `allow` for the key that many times at once, and prints the answers."""
 
 import asyncio
 import json
